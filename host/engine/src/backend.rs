@@ -1,0 +1,137 @@
+//! The seam between the scheduler and whatever computes logits.
+//!
+//! A [`Backend`] is a dumb machine: it runs one batch of tokens at a time and
+//! keeps the state ("KV cells") of numbered sequences. Which tokens, in which
+//! order and for whom is the scheduler's business. It is owned by the engine
+//! thread; what other threads may ask of a model is a [`Tokenizer`] and a
+//! [`ModelInfo`].
+
+use thiserror::Error;
+
+use crate::tokenizer::Tokenizer;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An entry of the vocabulary.
+pub type Token = u32;
+
+/// The number of a sequence in the backend, from 0 to
+/// [`BackendLimits::sequences`] - 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SeqId(pub u32);
+
+/// One token to be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchEntry {
+    /// The token.
+    pub token: Token,
+    /// Its position in the sequence, counted from 0. Positions of a sequence
+    /// follow each other without gaps.
+    pub position: u32,
+    /// The sequence it belongs to.
+    pub seq: SeqId,
+    /// Whether the logits after it are wanted.
+    pub logits: bool,
+}
+
+/// What a backend can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackendLimits {
+    /// KV cells, shared by all sequences: one a token.
+    pub kv_cells: u32,
+    /// The longest sequence, in tokens.
+    pub sequence_tokens: u32,
+    /// The most entries of one batch.
+    pub batch_tokens: u32,
+    /// The most sequences.
+    pub sequences: u32,
+    /// Entries of the vocabulary, which is the length of a row of logits.
+    pub vocab: u32,
+}
+
+/// Why a batch was not decoded. The state is as before the call.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The batch breaks a rule: it is empty or too long, or an entry names a
+    /// token, position or sequence that cannot be.
+    #[error("invalid batch: {0}")]
+    InvalidBatch(String),
+    /// No KV cells are left.
+    #[error("no KV cells are left")]
+    NoCells,
+    /// The computation failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Computes logits for batches of tokens.
+pub trait Backend {
+    /// What it can hold. Does not change.
+    fn limits(&self) -> BackendLimits;
+
+    /// Decodes a batch, which may mix sequences and prefill with decode.
+    ///
+    /// Entries of one sequence stand in the order of their positions.
+    ///
+    /// # Errors
+    /// See [`DecodeError`]; on an error no sequence has changed.
+    fn decode(&mut self, batch: &[BatchEntry]) -> Result<(), DecodeError>;
+
+    /// The logits after entry `index` of the last batch, one for each entry of
+    /// the vocabulary. None where that entry did not ask for logits.
+    fn logits(&self, index: usize) -> Option<&[f32]>;
+
+    /// Drops what a sequence holds from position `len` on; 0 frees it wholly.
+    ///
+    /// Returns false, changing nothing, where the model cannot cut there (a
+    /// recurrent state knows only its end). Cutting to 0 always succeeds.
+    fn truncate(&mut self, seq: SeqId, len: u32) -> bool;
+}
+
+/// How a model keeps the past of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateKind {
+    /// One KV cell a token; can be cut anywhere.
+    Attention,
+    /// A running state; can only be dropped whole.
+    Recurrent,
+    /// Layers of both kinds.
+    Hybrid,
+}
+
+/// What is known of a model without running it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// Architecture named in the model file.
+    pub arch: String,
+    /// A description for people, for example `llama 135M Q4_1`.
+    pub description: String,
+    /// Entries of the vocabulary.
+    pub n_vocab: u32,
+    /// Width of the embeddings.
+    pub n_embd: u32,
+    /// The context the model was trained for, in tokens.
+    pub ctx_train: u32,
+    /// How the past is kept.
+    pub state: StateKind,
+    /// Jinja source of the chat template in the model file.
+    pub chat_template: Option<String>,
+    /// The model file's scalar metadata, as text.
+    pub metadata: BTreeMap<String, String>,
+    /// Bytes of all tensors.
+    pub tensor_bytes: u64,
+    /// Number of parameters.
+    pub parameters: u64,
+}
+
+/// A model ready to be served: the parts that `Engine::start` takes.
+pub struct LoadedModel {
+    /// What is known of it.
+    pub info: ModelInfo,
+    /// Its vocabulary.
+    pub tokenizer: Arc<dyn Tokenizer>,
+    /// Makes the backend, on the engine thread, which is to own it.
+    #[allow(clippy::type_complexity, reason = "a boxed constructor has no simpler spelling")]
+    pub backend: Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>,
+}

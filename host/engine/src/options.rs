@@ -1,0 +1,157 @@
+//! What callers choose: sampling, stopping, flushing.
+
+use std::time::Duration;
+
+use crate::Token;
+
+/// How the next token is chosen. The steps run in the order of the fields.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampling {
+    /// Divides the logits of tokens seen in the penalty window (multiplies
+    /// where negative). 1.0: off.
+    pub repeat_penalty: f32,
+    /// Subtracted for each occurrence in the window. 0.0: off.
+    pub frequency_penalty: f32,
+    /// Subtracted once for tokens that occur in the window. 0.0: off.
+    pub presence_penalty: f32,
+    /// How many of the latest tokens the penalties look at. 0: off.
+    pub penalty_window: u32,
+    /// Keep the k most likely tokens. 0: off.
+    pub top_k: u32,
+    /// Keep the most likely tokens whose probabilities sum up to p, from 0.0 to
+    /// 1.0. 1.0: off.
+    pub top_p: f32,
+    /// Keep tokens at least this probable relative to the most likely one, from
+    /// 0.0 to 1.0. 0.0: off.
+    pub min_p: f32,
+    /// Divides the logits before the draw; 0.0 takes the most likely token.
+    pub temperature: f32,
+    /// The same seed, prompt and options give the same draw. None: chosen by
+    /// the engine.
+    pub seed: Option<u64>,
+}
+
+impl Sampling {
+    /// Always the most likely token.
+    pub const GREEDY: Self = Self {
+        repeat_penalty: 1.0,
+        frequency_penalty: 0.0,
+        presence_penalty: 0.0,
+        penalty_window: 0,
+        top_k: 0,
+        top_p: 1.0,
+        min_p: 0.0,
+        temperature: 0.0,
+        seed: None,
+    };
+}
+
+/// One run of the decode loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerateOptions {
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// The most tokens to generate, at least 1.
+    pub max_new: u32,
+    /// End the run before this token is added, beside the model's own.
+    pub stop_tokens: Vec<Token>,
+    /// End the run where one of these appears; neither it nor anything behind
+    /// it leaves. None is empty.
+    pub stop_text: Vec<String>,
+    /// Go on past the model's own end tokens.
+    pub ignore_end: bool,
+    /// Added to single logits before everything else.
+    pub bias: Vec<(Token, f32)>,
+    /// Alternatives to report a token, at most [`MAX_LOGPROBS`]. None: no
+    /// log-probabilities.
+    pub top_logprobs: Option<u32>,
+    /// Hand tokens over when so many have gathered (0 counts as 1) …
+    pub flush_tokens: u32,
+    /// … or when the first of them has waited so long. Zero: no waiting.
+    pub flush_after: Duration,
+    /// End the run after so long.
+    pub deadline: Option<Duration>,
+}
+
+/// The most alternatives that can be reported a token.
+pub const MAX_LOGPROBS: u32 = 20;
+
+impl GenerateOptions {
+    /// Greedy generation of up to `max_new` tokens, each handed over at once.
+    #[must_use]
+    pub fn greedy(max_new: u32) -> Self {
+        Self {
+            sampling: Sampling::GREEDY,
+            max_new,
+            stop_tokens: Vec::new(),
+            stop_text: Vec::new(),
+            ignore_end: false,
+            bias: Vec::new(),
+            top_logprobs: None,
+            flush_tokens: 1,
+            flush_after: Duration::ZERO,
+            deadline: None,
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// The model ended its turn, or a stop token was drawn.
+    StopToken,
+    /// A stop text appeared.
+    StopText,
+    /// `max_new` tokens were generated.
+    Length,
+    /// The context, or the session's limit, is full.
+    ContextFull,
+    /// The deadline passed.
+    Deadline,
+    /// `Generation::cancel` was called.
+    Cancelled,
+    /// The KV cells were needed for another session.
+    Preempted,
+}
+
+/// A token and its log-probability under the model, before the sampler's steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alternative {
+    /// The token.
+    pub token: Token,
+    /// Natural logarithm of its probability.
+    pub logprob: f32,
+}
+
+/// A token that was generated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// The token.
+    pub token: Token,
+    /// Natural logarithm of its probability, if asked for.
+    pub logprob: Option<f32>,
+    /// The most likely tokens at this place, if asked for.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// What has been generated since the last chunk.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chunk {
+    /// The tokens, in order.
+    pub tokens: Vec<Sampled>,
+    /// Their text: whole characters only; complete with the last chunk.
+    pub text: String,
+    /// Set in the last chunk only.
+    pub finish: Option<Finish>,
+}
+
+/// What a prefill cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefillInfo {
+    /// Tokens whose state was already there.
+    pub cached: u32,
+    /// Tokens that were computed.
+    pub computed: u32,
+    /// How long the work waited before its first batch.
+    pub queued: Duration,
+}
