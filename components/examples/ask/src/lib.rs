@@ -1,0 +1,45 @@
+//! Answers a question: `GET /ask?q=...`, or a POST with the question as its body.
+//!
+//! ```sh
+//! cargo build --release --target wasm32-wasip2 -p ask
+//! nala-host run target/wasm32-wasip2/release/ask.wasm
+//! curl -N '127.0.0.1:3000/ask?q=What+is+the+capital+of+France%3F+Answer+with+one+word.'
+//! ```
+
+use nala_sdk::chat::{self, Message};
+use nala_sdk::http::{Request, Response};
+use nala_sdk::llm::{GenerateOptions, Model, Session};
+use nala_sdk::{Error, handler};
+
+/// The longest answer, in tokens.
+const MAX_NEW: u32 = 512;
+
+fn ask(request: Request) -> Result<Response, Error> {
+    let question = match request.query("q") {
+        Some(question) => question,
+        None => request.text()?,
+    };
+    if question.trim().is_empty() {
+        return Err(Error::Status(400, "ask something: /ask?q=... or a POST body".to_owned()));
+    }
+
+    // Without a system message the model's own template puts its default one.
+    let model = Model::open_default()?;
+    let prompt = chat::prompt(&model, &[Message::user(question)])?;
+
+    // A session is the model's memory of one conversation.
+    let session = Session::open(&model)?;
+    session.prefill(&prompt)?;
+    let answer = session.generate(&GenerateOptions::greedy(MAX_NEW))?;
+
+    // Every token leaves as it comes. A client that hangs up ends the loop, and
+    // with it the generation.
+    Ok(Response::stream("text/plain; charset=utf-8", move |out| {
+        for chunk in answer {
+            out.write(chunk?.text)?;
+        }
+        out.write("\n")
+    }))
+}
+
+handler!(ask);

@@ -1,0 +1,132 @@
+//! Conversations and the prompts made of them: `nala:chat`.
+//!
+//! [`prompt`] does it all: it takes the model's own template, has it rendered
+//! in its own sandbox and turns the pieces into tokens, so that text from
+//! outside can never become a control token.
+
+use crate::bindings::nala::chat::render as host;
+use crate::llm::{Model, Token};
+
+pub use crate::bindings::nala::chat::types::{
+    Error, Message, Origin, Piece, Request, Template, Tool, ToolCall,
+};
+
+/// The template used for a model whose file brings none: ChatML, which most
+/// models without a template were tuned on or cope with.
+pub const CHATML: &str = "{% for message in messages %}\
+    {{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}\
+    {% endfor %}\
+    {% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+impl Message {
+    /// A message of any role, with text alone.
+    ///
+    /// ```
+    /// use nala_sdk::chat::Message;
+    /// let message = Message::new("user", "Hello");
+    /// assert_eq!(message.content.as_deref(), Some("Hello"));
+    /// ```
+    #[must_use]
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            role: role.into(),
+            content: Some(content.into()),
+            name: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }
+    }
+
+    /// What the operator tells the model.
+    #[must_use]
+    pub fn system(content: impl Into<String>) -> Self {
+        Self::new("system", content)
+    }
+
+    /// What the user says.
+    #[must_use]
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::new("user", content)
+    }
+
+    /// What the model answered earlier.
+    #[must_use]
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self::new("assistant", content)
+    }
+}
+
+impl Template {
+    /// The template of the model's file, or [`CHATML`] where it has none, with
+    /// the texts of its special tokens.
+    #[must_use]
+    pub fn of(model: &Model) -> Self {
+        let text = |token: Option<Token>| {
+            let bytes = model.decode(&[token?]).ok()?;
+            String::from_utf8(bytes).ok()
+        };
+        Self {
+            source: model.chat_template().unwrap_or_else(|| CHATML.to_owned()),
+            bos_token: text(model.bos_token()),
+            eos_token: text(model.end_tokens().first().copied()),
+        }
+    }
+}
+
+/// Renders a conversation. The pieces, joined, are the prompt.
+///
+/// # Errors
+/// [`Error`], whose cases say whose fault it is.
+pub fn render(request: &Request) -> Result<Vec<Piece>, Error> {
+    host::render(request)
+}
+
+/// The tokens of a conversation up to the start of the assistant's turn, by the
+/// model's own template.
+///
+/// # Errors
+/// [`crate::Error::Chat`] when the template fails or refuses the conversation,
+/// [`crate::Error::Llm`] when its text cannot be tokenised.
+pub fn prompt(model: &Model, messages: &[Message]) -> Result<Vec<Token>, crate::Error> {
+    let pieces = render(&Request {
+        template: Template::of(model),
+        messages: messages.to_vec(),
+        tools: Vec::new(),
+        add_generation_prompt: true,
+        extra: None,
+    })?;
+    Ok(encode(model, &pieces)?)
+}
+
+/// The tokens of rendered pieces: the template's may be control tokens, text
+/// from outside never is. Starts with the model's BOS token if it wants one and
+/// the template printed none.
+///
+/// # Errors
+/// As [`Model::encode`].
+pub fn encode(model: &Model, pieces: &[Piece]) -> Result<Vec<Token>, crate::llm::Error> {
+    let mut tokens = Vec::new();
+    for piece in pieces {
+        tokens.extend(match piece.origin {
+            Origin::Template => model.encode_template(&piece.text)?,
+            Origin::User => model.encode(&piece.text)?,
+        });
+    }
+    match model.bos_token() {
+        Some(bos) if model.adds_bos() && tokens.first() != Some(&bos) => tokens.insert(0, bos),
+        _ => {}
+    }
+    Ok(tokens)
+}
+
+/// The error in words for people.
+pub(crate) fn explain(error: &Error) -> String {
+    match error {
+        Error::Template(text) => format!("the model's chat template failed: {text}"),
+        Error::Refused(text) => {
+            format!("the model's chat template refuses this conversation: {text}")
+        }
+        Error::Invalid(text) => format!("the conversation is malformed: {text}"),
+        Error::Failed(text) => format!("the component that renders chat templates failed: {text}"),
+    }
+}

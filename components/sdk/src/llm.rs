@@ -1,0 +1,302 @@
+//! Models, sessions and the generation of text: `nala:llm`.
+//!
+//! A [`Session`] is a sequence of tokens and the model's state after it.
+//! [`Session::prefill`] appends tokens, [`Session::generate`] lets the host's
+//! decode loop append more and hands them over in [`Chunk`]s.
+
+use std::rc::Rc;
+
+use crate::bindings::nala::llm::{meter, model, session};
+
+pub use crate::bindings::nala::llm::meter::{Limits, Usage};
+pub use crate::bindings::nala::llm::model::{Info, StateKind};
+pub use crate::bindings::nala::llm::session::{
+    Alt, Bias, Chunk, Finish, GenerateOptions, PrefillInfo, Sampled, Sampler, SessionOptions,
+};
+pub use crate::bindings::nala::llm::types::{Error, QuotaKind, Token};
+
+/// The most alternatives that [`GenerateOptions::top_logprobs`] may ask for.
+pub const MAX_LOGPROBS: u32 = 20;
+
+/// A model that the host has loaded. Opening one costs nothing: the weights are
+/// shared by all.
+#[derive(Debug)]
+pub struct Model(model::Model);
+
+impl Model {
+    /// The names that this component may open, the default one first.
+    #[must_use]
+    pub fn available() -> Vec<String> {
+        model::available()
+    }
+
+    /// Opens a model by name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] or [`Error::Denied`], with the names that would work.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        model::Model::open(name).map(Self)
+    }
+
+    /// Opens the first of [`Model::available`].
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the component is granted no model.
+    pub fn open_default() -> Result<Self, Error> {
+        match Self::available().first() {
+            Some(name) => Self::open(name),
+            None => Err(Error::NotFound(
+                "this component is granted no model; name one in ai_models of its manifest"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// What is known of it without running it.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        self.0.info()
+    }
+
+    /// The chat template that came in the model file, as Jinja source.
+    #[must_use]
+    pub fn chat_template(&self) -> Option<String> {
+        self.0.chat_template()
+    }
+
+    /// A metadata value of the model file as text, for example
+    /// `general.architecture`.
+    #[must_use]
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        self.0.metadata(key)
+    }
+
+    /// Turns text that the program itself wrote into tokens; it may name control
+    /// tokens such as `<|im_end|>`. Never adds a token of its own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for text that the vocabulary cannot express.
+    pub fn encode_template(&self, text: &str) -> Result<Vec<Token>, Error> {
+        self.0.encode(text, true)
+    }
+
+    /// Turns text from outside into tokens; what looks like a control token in
+    /// it stays ordinary text. Never adds a token of its own.
+    ///
+    /// # Errors
+    /// As [`Model::encode_template`].
+    pub fn encode(&self, text: &str) -> Result<Vec<Token>, Error> {
+        self.0.encode(text, false)
+    }
+
+    /// The bytes that the tokens stand for, control tokens included; a token may
+    /// hold a part of a UTF-8 character.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a token outside the vocabulary.
+    pub fn decode(&self, tokens: &[Token]) -> Result<Vec<u8>, Error> {
+        self.0.decode(tokens)
+    }
+
+    /// The token that begins a sequence, where the model has one.
+    #[must_use]
+    pub fn bos_token(&self) -> Option<Token> {
+        self.0.bos_token()
+    }
+
+    /// Whether the model expects [`Model::bos_token`] at the start of a prompt
+    /// that does not bring its own.
+    #[must_use]
+    pub fn adds_bos(&self) -> bool {
+        self.0.adds_bos()
+    }
+
+    /// The tokens with which the model ends its turn, the main one first.
+    #[must_use]
+    pub fn end_tokens(&self) -> Vec<Token> {
+        self.0.end_tokens()
+    }
+}
+
+/// A sequence of tokens and the model's state after it. Dropping it (and its
+/// [`Generation`]) frees the state at once.
+#[derive(Debug)]
+pub struct Session(Rc<session::Session>);
+
+impl Session {
+    /// Opens an empty session that may grow to the model's context.
+    ///
+    /// # Errors
+    /// [`Error::Quota`] when the component holds too many sessions.
+    pub fn open(model: &Model) -> Result<Self, Error> {
+        Self::open_with(model, SessionOptions { max_tokens: None })
+    }
+
+    /// Opens an empty session.
+    ///
+    /// # Errors
+    /// As [`Session::open`]; [`Error::InvalidArgument`] for options out of range.
+    pub fn open_with(model: &Model, options: SessionOptions) -> Result<Self, Error> {
+        session::Session::open(&model.0, options).map(|session| Self(Rc::new(session)))
+    }
+
+    /// How many tokens it holds.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.0.length()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends tokens and computes the state after them. Blocks until that is
+    /// done; on an error the session is as before.
+    ///
+    /// # Errors
+    /// [`Error::ContextFull`] when the tokens do not fit, [`Error::Busy`] and
+    /// [`Error::Quota`] when there is no room now.
+    pub fn prefill(&self, tokens: &[Token]) -> Result<PrefillInfo, Error> {
+        self.0.prefill(tokens)
+    }
+
+    /// Starts the host's decode loop and returns at once. One run at a time.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for options out of range or a second run.
+    pub fn generate(&self, options: &GenerateOptions) -> Result<Generation, Error> {
+        Ok(Generation {
+            run: self.0.generate(options)?,
+            _session: Rc::clone(&self.0),
+        })
+    }
+}
+
+/// A run of the decode loop: an iterator over what it generates, ending after
+/// the chunk whose [`Chunk::finish`] is set. Dropping it cancels the run.
+///
+/// It keeps its session alive, so the [`Session`] may be dropped before it.
+#[derive(Debug)]
+pub struct Generation {
+    // Before the session, which must not be dropped under a run.
+    run: session::Generation,
+    _session: Rc<session::Session>,
+}
+
+impl Generation {
+    /// Ends the run within one decode step. What was generated so far can still
+    /// be taken.
+    pub fn cancel(&self) {
+        self.run.cancel();
+    }
+}
+
+impl Iterator for Generation {
+    type Item = Result<Chunk, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.run.next().transpose()
+    }
+}
+
+/// What this instance has used.
+#[must_use]
+pub fn used() -> Usage {
+    meter::used()
+}
+
+/// What this instance may use.
+#[must_use]
+pub fn limits() -> Limits {
+    meter::limit()
+}
+
+impl Sampler {
+    /// Always the most likely token.
+    pub const GREEDY: Self = Self {
+        repeat_penalty: 1.0,
+        frequency_penalty: 0.0,
+        presence_penalty: 0.0,
+        penalty_window: 0,
+        top_k: 0,
+        top_p: 1.0,
+        min_p: 0.0,
+        temperature: 0.0,
+        seed: None,
+    };
+}
+
+impl Default for Sampler {
+    /// Draws from the model's own distribution: temperature 1, nothing cut off.
+    fn default() -> Self {
+        Self { temperature: 1.0, ..Self::GREEDY }
+    }
+}
+
+impl GenerateOptions {
+    /// Up to `max_new` tokens drawn by `sampler`, each handed over as it comes.
+    #[must_use]
+    pub fn new(max_new: u32, sampler: Sampler) -> Self {
+        Self {
+            sampler,
+            max_new,
+            stop_tokens: Vec::new(),
+            stop_text: Vec::new(),
+            ignore_end: false,
+            bias: Vec::new(),
+            top_logprobs: None,
+            flush_tokens: 1,
+            flush_ms: 0,
+            deadline_ms: None,
+        }
+    }
+
+    /// Up to `max_new` tokens, always the most likely one.
+    ///
+    /// ```
+    /// use nala_sdk::llm::GenerateOptions;
+    /// let options = GenerateOptions {
+    ///     stop_text: vec!["\n".to_owned()],
+    ///     ..GenerateOptions::greedy(16)
+    /// };
+    /// assert_eq!(options.sampler.temperature, 0.0);
+    /// ```
+    #[must_use]
+    pub fn greedy(max_new: u32) -> Self {
+        Self::new(max_new, Sampler::GREEDY)
+    }
+}
+
+/// The error in words for people.
+pub(crate) fn explain(error: &Error) -> String {
+    match error {
+        Error::InvalidArgument(text)
+        | Error::Unsupported(text)
+        | Error::NotFound(text)
+        | Error::Denied(text) => text.clone(),
+        Error::ContextFull(room) => {
+            format!("the prompt does not fit into the context; {room} tokens would still fit")
+        }
+        Error::Quota(kind) => {
+            let what = match kind {
+                QuotaKind::Tokens => "tokens",
+                QuotaKind::Kv => "KV cells",
+                QuotaKind::Sessions => "open sessions",
+                QuotaKind::Cpu => "CPU time",
+                QuotaKind::Wall => "wall time",
+                QuotaKind::Memory => "memory",
+            };
+            format!("the quota of {what} is used up")
+        }
+        Error::Deadline => "the deadline has passed".to_owned(),
+        Error::Cancelled => "the generation was cancelled, or the host is shutting down".to_owned(),
+        Error::Busy => "the model is busy; try again later".to_owned(),
+        Error::Evicted => {
+            "the session's state was evicted; its tokens must be prefilled again".to_owned()
+        }
+        Error::Constraint(text) => format!("the output constraint failed: {text}"),
+        Error::Backend(text) => format!("the inference backend failed: {text}"),
+    }
+}
