@@ -1,15 +1,38 @@
-//! Sequences, batching, sampling and usage over a model [`Backend`].
+//! Sequences, continuous batching, sampling and usage over a model backend.
+//!
+//! [`Engine::start`] takes a loaded model and runs it on one thread that owns
+//! the backend. Everybody else holds handles: a [`Session`] is a sequence of
+//! tokens with the model's state after it, a [`Generation`] is a run of the
+//! decode loop whose text arrives in chunks. All sessions share one batch.
+//!
+//! The crate knows neither Wasm nor HTTP nor llama.cpp: what computes logits
+//! stands behind [`Backend`], which the deterministic `fake` (feature
+//! `testing`) implements as well.
 
 pub mod backend;
+mod clock;
+mod command;
+pub mod config;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+pub mod engine;
 pub mod error;
+#[cfg(any(test, feature = "testing"))]
+pub mod fake;
+pub mod metrics;
 pub mod options;
+mod outbox;
+mod sampling;
+mod scheduler;
+mod text;
+mod thread;
 pub mod tokenizer;
+mod validate;
 
-pub use backend::{
-    Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
-};
+pub use backend::{Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token};
+pub use config::EngineConfig;
+pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError};
 pub use error::Error;
-pub use options::{
-    Alternative, Chunk, Finish, GenerateOptions, MAX_LOGPROBS, PrefillInfo, Sampled, Sampling,
-};
+pub use metrics::EngineMetrics;
+pub use options::{Alternative, Chunk, Finish, GenerateOptions, MAX_LOGPROBS, PrefillInfo, Sampled, Sampling};
 pub use tokenizer::Tokenizer;

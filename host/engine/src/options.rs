@@ -67,7 +67,8 @@ pub struct GenerateOptions {
     pub top_logprobs: Option<u32>,
     /// Hand tokens over when so many have gathered (0 counts as 1) …
     pub flush_tokens: u32,
-    /// … or when the first of them has waited so long. Zero: no waiting.
+    /// … or when the first of them has waited so long. Zero: hand over each
+    /// token at once.
     pub flush_after: Duration,
     /// End the run after so long.
     pub deadline: Option<Duration>,
@@ -98,7 +99,8 @@ impl GenerateOptions {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Finish {
-    /// The model ended its turn, or a stop token was drawn.
+    /// The model ended its turn, or a stop token was drawn. That token is the
+    /// last one of the last chunk; it is not added to the session.
     StopToken,
     /// A stop text appeared.
     StopText,

@@ -1,0 +1,33 @@
+//! What an operator can set, with the defaults in force.
+
+use std::time::Duration;
+
+/// Settings of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// The most sessions open at a time; further ones are refused as busy.
+    pub max_sessions: u32,
+    /// The most prefills and runs that wait for a sequence or KV cells; further
+    /// ones are refused as busy.
+    pub max_queued: u32,
+    /// How long work may wait for a sequence or KV cells before it is refused
+    /// as busy.
+    pub max_wait: Duration,
+    /// The most prompt tokens in a batch that also carries running generations.
+    /// Smaller: their tokens come more evenly. Larger: prompts are done sooner.
+    pub prefill_chunk: u32,
+    /// Tokens that are kept for a slow reader before its run pauses.
+    pub outbox_tokens: u32,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            max_sessions: 256,
+            max_queued: 128,
+            max_wait: Duration::from_secs(30),
+            prefill_chunk: 128,
+            outbox_tokens: 256,
+        }
+    }
+}

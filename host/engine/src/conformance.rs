@@ -1,0 +1,29 @@
+//! What every backend must do, as checks that a backend's tests call.
+//!
+//! [`run`] takes a way to load the model, small (256 to 1,024 KV cells, batches
+//! of 32 to 64 tokens, 4 to 16 sequences), and panics with what is wrong. The
+//! fake and the real backend pass the same checks.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests, in a module only so that several crates can run them"
+)]
+
+mod backend;
+mod engine;
+mod tokenizer;
+
+use crate::backend::LoadedModel;
+
+/// Runs every check.
+///
+/// # Panics
+/// On the first check that does not hold.
+pub fn run(load: &dyn Fn() -> LoadedModel) {
+    backend::run(load);
+    tokenizer::run(load);
+    engine::run(load);
+}

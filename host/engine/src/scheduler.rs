@@ -1,0 +1,310 @@
+//! Continuous batching: which tokens are decoded next, and what becomes of them.
+//!
+//! The scheduler is a plain state machine. [`Scheduler::handle`] takes in what
+//! handles ask for, [`Scheduler::step`] decodes one batch; it starts no thread,
+//! waits for nothing and asks an injected [`Clock`] for the time. The engine
+//! thread (see [`crate::thread`]) turns the crank.
+
+mod cells;
+mod plan;
+mod pressure;
+mod sequence;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::Token;
+use crate::backend::{Backend, BackendLimits, BatchEntry};
+use crate::clock::Clock;
+use crate::command::{Command, SessionId};
+use crate::config::EngineConfig;
+use crate::error::Error;
+use crate::metrics::EngineMetrics;
+use crate::options::{Finish, GenerateOptions, PrefillInfo};
+use crate::outbox::Writer;
+use crate::sampling::{Sampler, Scratch};
+use crate::text::TextAssembler;
+use crate::tokenizer::Tokenizer;
+use cells::Cells;
+use plan::{Candidate, Room, Share};
+use sequence::{Prefill, Restore, Run, Sequence, Wait, Work};
+
+/// What a step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// A batch was decoded; there may be more to do.
+    Worked,
+    /// Nothing can be decoded before a command comes or the time has passed.
+    Waiting(Duration),
+    /// Nothing can be decoded before a command comes.
+    Idle,
+}
+
+pub(crate) struct Scheduler<C> {
+    backend: Box<dyn Backend>,
+    tokenizer: Arc<dyn Tokenizer>,
+    limits: BackendLimits,
+    config: EngineConfig,
+    metrics: EngineMetrics,
+    clock: C,
+    sequences: BTreeMap<SessionId, Sequence>,
+    cells: Cells,
+    /// Batches decoded so far; handles read it to stamp the drop of a session.
+    steps: Arc<AtomicU64>,
+    scratch: Scratch,
+    batch: Vec<BatchEntry>,
+    piece: Vec<u8>,
+}
+
+impl<C: Clock> Scheduler<C> {
+    pub(crate) fn new(
+        backend: Box<dyn Backend>,
+        tokenizer: Arc<dyn Tokenizer>,
+        config: EngineConfig,
+        metrics: EngineMetrics,
+        steps: Arc<AtomicU64>,
+        clock: C,
+    ) -> Self {
+        let limits = backend.limits();
+        let cells = Cells::new(limits, &metrics);
+        Self {
+            backend,
+            tokenizer,
+            limits,
+            config,
+            metrics,
+            clock,
+            sequences: BTreeMap::new(),
+            cells,
+            steps,
+            scratch: Scratch::default(),
+            batch: Vec::new(),
+            piece: Vec::new(),
+        }
+    }
+
+    /// Takes in what a handle asks for.
+    pub(crate) fn handle(&mut self, command: Command) {
+        match command {
+            Command::Open { id, state, max_tokens } => {
+                let limit = max_tokens.min(self.limits.sequence_tokens);
+                self.sequences.insert(id, Sequence::new(state, limit));
+                self.metrics.sessions.inc();
+            }
+            Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
+            Command::Generate { id, run, options, outbox } => self.begin_run(id, run, *options, outbox),
+            Command::Cancel { id, run } => self.cancel(id, run),
+            Command::Close { id, at_step } => self.close(id, at_step),
+            Command::Wake | Command::Shutdown => {}
+        }
+        self.report();
+    }
+
+    /// Decodes one batch.
+    pub(crate) fn step(&mut self) -> Progress {
+        let now = self.clock.now();
+        self.expire(now);
+        let (decodes, prompts) = self.candidates();
+        let room = Room {
+            batch_tokens: self.limits.batch_tokens,
+            cells: self.cells.free(),
+            sequences: self.cells.free_sequences(),
+        };
+        let plan = plan::plan(&decodes, &prompts, room, &self.config);
+        if plan.shares.is_empty() {
+            return self.relieve(&plan.blocked, now);
+        }
+        for id in plan.blocked {
+            if let Some(wait) = self.sequences.get_mut(&id).and_then(Sequence::wait_mut) {
+                wait.blocked.get_or_insert(now);
+            }
+        }
+        let shares = self.fill_batch(plan.shares, now);
+        self.decode(&shares);
+        self.report();
+        Progress::Worked
+    }
+
+    /// Ends everything: runs and prefills fail as cancelled.
+    pub(crate) fn shut_down(&mut self) {
+        let ids: Vec<SessionId> = self.sequences.keys().copied().collect();
+        for id in ids {
+            self.close(id, self.steps.load(Ordering::Acquire));
+        }
+        self.report();
+    }
+
+    fn begin_prefill(&mut self, id: SessionId, tokens: Vec<Token>, reply: oneshot::Sender<Result<PrefillInfo, Error>>) {
+        let now = self.clock.now();
+        let refused = self.refusal(id).or_else(|| {
+            let free = self.sequences.get(&id)?.free().min(self.cells.total());
+            (tokens.len() > free as usize).then_some(Error::ContextFull { free })
+        });
+        // A handle that no longer listens is no error: its session is going.
+        if let Some(error) = refused {
+            let _ = reply.send(Err(error));
+            return;
+        }
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        if tokens.is_empty() {
+            let _ = reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO }));
+            return;
+        }
+        let before = Restore { tokens: sequence.tokens.len(), in_kv: sequence.in_kv };
+        sequence.tokens.extend(tokens);
+        sequence.logits = None;
+        sequence.work = Work::Prefill(Prefill { reply, before, wait: Wait::new(now) });
+    }
+
+    fn begin_run(&mut self, id: SessionId, number: u64, options: GenerateOptions, outbox: Writer) {
+        let now = self.clock.now();
+        if let Some(error) = self.refusal(id) {
+            return outbox.close(Err(error));
+        }
+        let Some(sequence) = self.sequences.get_mut(&id) else {
+            return outbox.close(Err(Error::Cancelled));
+        };
+        if sequence.free() == 0 {
+            return outbox.close(Err(Error::ContextFull { free: 0 }));
+        }
+        if sequence.tokens.is_empty() {
+            let text = "the session is empty; prefill at least one token before generating";
+            return outbox.close(Err(Error::InvalidArgument(text.into())));
+        }
+        let run = Run {
+            number,
+            outbox,
+            sampler: Sampler::new(options.sampling, options.bias, options.top_logprobs),
+            text: TextAssembler::new(options.stop_text),
+            left: options.max_new,
+            stop_tokens: options.stop_tokens,
+            ends_at_model_end: !options.ignore_end,
+            deadline: options.deadline.map(|d| now + d),
+            wait: Wait::new(now),
+        };
+        sequence.work = Work::Run(Box::new(run));
+        if let Some(logits) = sequence.logits.take() {
+            // The prefill left the logits: the first token costs no batch.
+            if let Some(wait) = sequence.wait_mut() {
+                wait.served(now);
+            }
+            self.advance(id, &logits, now);
+        } else if sequence.todo() == 0 {
+            self.recompute_last(id);
+        }
+    }
+
+    /// Decodes the last token again, whose logits were not kept.
+    fn recompute_last(&mut self, id: SessionId) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        let keep = sequence.in_kv.saturating_sub(1);
+        let cut = sequence.seq.is_none_or(|seq| self.backend.truncate(seq, keep));
+        if cut {
+            self.cells.give(sequence.in_kv - keep, &self.metrics);
+            sequence.in_kv = keep;
+        } else if let Work::Run(run) = std::mem::replace(&mut sequence.work, Work::Idle) {
+            let text = "this model cannot step back: prefill at least one token before generating again";
+            run.fail(Error::InvalidArgument(text.into()));
+        }
+    }
+
+    /// Why a session can take no new work, if it cannot.
+    fn refusal(&mut self, id: SessionId) -> Option<Error> {
+        let queued = self.sequences.values_mut().filter_map(|s| s.wait_mut()).filter(|w| w.queued.is_none()).count();
+        let Some(sequence) = self.sequences.get_mut(&id) else { return Some(Error::Cancelled) };
+        if !matches!(sequence.work, Work::Idle) {
+            let text = "the session is at work; wait for its prefill or run to end, or cancel it";
+            return Some(Error::InvalidArgument(text.into()));
+        }
+        if std::mem::take(&mut sequence.evicted) {
+            return Some(Error::Evicted);
+        }
+        (queued >= self.config.max_queued as usize).then_some(Error::Busy)
+    }
+
+    fn cancel(&mut self, id: SessionId, number: u64) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        if matches!(&sequence.work, Work::Run(run) if run.number == number) {
+            self.metrics.cancelled.inc();
+            self.finish(id, Finish::Cancelled);
+        }
+    }
+
+    fn close(&mut self, id: SessionId, at_step: u64) {
+        let Some(mut sequence) = self.sequences.remove(&id) else { return };
+        self.release(&mut sequence);
+        self.metrics.sessions.dec();
+        let waited = self.steps.load(Ordering::Acquire).saturating_sub(at_step);
+        self.metrics.release_steps.observe(waited as f64);
+        match sequence.work {
+            Work::Idle => return,
+            Work::Prefill(prefill) => drop(prefill.reply.send(Err(Error::Cancelled))),
+            Work::Run(run) => run.fail(Error::Cancelled),
+        }
+        self.metrics.cancelled.inc();
+    }
+
+    /// Those with tokens to decode: running generations by age, prompts in the
+    /// order in which they were asked for.
+    fn candidates(&self) -> (Vec<Candidate>, Vec<Candidate>) {
+        let mut decodes = Vec::new();
+        let mut prompts = Vec::new();
+        for (&id, sequence) in &self.sequences {
+            let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
+            let candidate = Candidate { id, todo, placed: sequence.seq.is_some() };
+            match &sequence.work {
+                Work::Run(run) if todo > 0 && run.outbox.has_room() => decodes.push(candidate),
+                Work::Prefill(prefill) => prompts.push((prefill.wait.asked, candidate)),
+                Work::Run(_) | Work::Idle => {}
+            }
+        }
+        prompts.sort_by_key(|&(asked, candidate)| (asked, candidate.id));
+        (decodes, prompts.into_iter().map(|(_, c)| c).collect())
+    }
+
+    /// Writes the shares into the batch. Gives back those that were placed, each
+    /// with the index of its last entry.
+    fn fill_batch(&mut self, shares: Vec<Share>, now: Duration) -> Vec<(Share, usize)> {
+        self.batch.clear();
+        let mut placed = Vec::with_capacity(shares.len());
+        for share in shares {
+            let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
+            let Some(seq) = sequence.seq.or_else(|| self.cells.take_sequence()) else { continue };
+            sequence.seq = Some(seq);
+            if let Some(wait) = sequence.wait_mut() {
+                let queued = wait.served(now);
+                if let Work::Run(run) = &sequence.work {
+                    run.outbox.started(queued);
+                }
+            }
+            let from = sequence.in_kv as usize;
+            let to = from + share.tokens as usize;
+            let ends = to == sequence.tokens.len();
+            for (position, &token) in (sequence.in_kv..).zip(sequence.tokens.get(from..to).unwrap_or_default()) {
+                let logits = ends && position as usize + 1 == to;
+                self.batch.push(BatchEntry { token, position, seq, logits });
+            }
+            placed.push((share, self.batch.len().saturating_sub(1)));
+        }
+        placed
+    }
+
+    /// Brings the gauges up to date.
+    fn report(&mut self) {
+        let mut running = 0;
+        let mut queued = 0;
+        for sequence in self.sequences.values_mut() {
+            running += i64::from(matches!(sequence.work, Work::Run(_)));
+            queued += i64::from(sequence.wait_mut().is_some_and(|w| w.queued.is_none()));
+        }
+        self.metrics.running.set(running);
+        self.metrics.queued.set(queued);
+    }
+}

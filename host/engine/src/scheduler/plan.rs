@@ -1,0 +1,161 @@
+//! What goes into the next batch.
+//!
+//! Running generations come first, one token each, so that nobody's stream
+//! waits for somebody else's prompt; prompts fill the rest, in the order in
+//! which they came, and beside running generations only in chunks.
+
+use crate::command::SessionId;
+use crate::config::EngineConfig;
+
+/// A sequence that has tokens to decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) id: SessionId,
+    /// Tokens without KV cells, at least 1.
+    pub(super) todo: u32,
+    /// Whether it has a sequence in the backend.
+    pub(super) placed: bool,
+}
+
+/// What the backend has to give.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) batch_tokens: u32,
+    pub(super) cells: u32,
+    pub(super) sequences: u32,
+}
+
+/// A share of the next batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) id: SessionId,
+    pub(super) tokens: u32,
+}
+
+/// The next batch, and who had to be left out for want of cells or sequences.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) shares: Vec<Share>,
+    pub(super) blocked: Vec<SessionId>,
+}
+
+/// Cells kept free for each running generation when a prompt is admitted, so
+/// that the prompt does not force one of them out at once.
+const HEADROOM: u32 = 16;
+
+/// Plans the next batch. Both lists are in the order of service.
+pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room, config: &EngineConfig) -> Plan {
+    let mut plan = Plan::default();
+    let mut tokens_left = room.batch_tokens;
+    for candidate in decodes {
+        if tokens_left == 0 {
+            break;
+        }
+        let tokens = candidate.todo.min(tokens_left);
+        if !take(&mut room, candidate, tokens, tokens) {
+            plan.blocked.push(candidate.id);
+            continue;
+        }
+        tokens_left -= tokens;
+        plan.shares.push(Share { id: candidate.id, tokens });
+    }
+    let running = u32::try_from(decodes.len()).unwrap_or(u32::MAX);
+    if running > 0 {
+        tokens_left = tokens_left.min(config.prefill_chunk.max(1));
+    }
+    let headroom = HEADROOM.saturating_mul(running);
+    for candidate in prompts {
+        if tokens_left == 0 {
+            break;
+        }
+        let tokens = candidate.todo.min(tokens_left);
+        // The whole prompt must fit, or it would sit on half of its cells.
+        let needs = candidate.todo.saturating_add(headroom);
+        if !take(&mut room, candidate, tokens, needs) {
+            plan.blocked.push(candidate.id);
+            // Nobody overtakes a prompt that waits for cells: it would never
+            // find enough of them.
+            break;
+        }
+        // The cells of the part that comes in later batches are spoken for.
+        room.cells -= (candidate.todo - tokens).min(room.cells);
+        tokens_left -= tokens;
+        plan.shares.push(Share { id: candidate.id, tokens });
+    }
+    plan
+}
+
+fn take(room: &mut Room, candidate: &Candidate, tokens: u32, needs: u32) -> bool {
+    if needs > room.cells || (!candidate.placed && room.sequences == 0) {
+        return false;
+    }
+    room.cells -= tokens;
+    room.sequences -= u32::from(!candidate.placed);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(id: u64, todo: u32) -> Candidate {
+        Candidate { id: SessionId(id), todo, placed: false }
+    }
+
+    fn shares(plan: &Plan) -> Vec<(u64, u32)> {
+        plan.shares.iter().map(|s| (s.id.0, s.tokens)).collect()
+    }
+
+    const ROOM: Room = Room { batch_tokens: 64, cells: 1000, sequences: 8 };
+
+    fn config() -> EngineConfig {
+        EngineConfig { prefill_chunk: 16, ..EngineConfig::default() }
+    }
+
+    #[test]
+    fn decodes_come_first_and_prompts_in_chunks_beside_them() {
+        let plan = plan(&[candidate(1, 1), candidate(2, 1)], &[candidate(3, 40)], ROOM, &config());
+        assert_eq!(shares(&plan), [(1, 1), (2, 1), (3, 16)]);
+    }
+
+    #[test]
+    fn prompts_alone_fill_the_batch() {
+        let plan = plan(&[], &[candidate(1, 40), candidate(2, 40)], ROOM, &config());
+        assert_eq!(shares(&plan), [(1, 40), (2, 24)]);
+    }
+
+    #[test]
+    fn a_prompt_that_does_not_fit_waits_and_is_not_overtaken() {
+        let room = Room { cells: 50, ..ROOM };
+        let plan = plan(&[], &[candidate(1, 60), candidate(2, 10)], room, &config());
+        assert_eq!(shares(&plan), []);
+        assert_eq!(plan.blocked, [SessionId(1)]);
+    }
+
+    #[test]
+    fn cells_of_later_chunks_are_spoken_for() {
+        let room = Room { batch_tokens: 10, cells: 50, sequences: 8 };
+        let plan = plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
+        assert_eq!(shares(&plan), [(1, 10)]);
+        let room = Room { batch_tokens: 60, cells: 50, sequences: 8 };
+        let plan = super::plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
+        assert_eq!(shares(&plan), [(1, 45)]);
+        assert_eq!(plan.blocked, [SessionId(2)]);
+    }
+
+    #[test]
+    fn running_generations_keep_headroom_and_are_blocked_one_by_one() {
+        let room = Room { cells: 1, ..ROOM };
+        let plan = plan(&[candidate(1, 1), candidate(2, 1)], &[candidate(3, 1)], room, &config());
+        assert_eq!(shares(&plan), [(1, 1)]);
+        assert_eq!(plan.blocked, [SessionId(2), SessionId(3)]);
+    }
+
+    #[test]
+    fn without_a_free_sequence_only_the_placed_go_on() {
+        let placed = Candidate { placed: true, ..candidate(2, 5) };
+        let plan = plan(&[], &[placed, candidate(1, 5)], Room { sequences: 0, ..ROOM }, &config());
+        assert_eq!(shares(&plan), [(2, 5)]);
+        assert_eq!(plan.blocked, [SessionId(1)]);
+    }
+}

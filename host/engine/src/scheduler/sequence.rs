@@ -1,0 +1,174 @@
+//! One session as the scheduler keeps it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::command::SessionState;
+use crate::error::Error;
+use crate::options::{Finish, PrefillInfo, Sampled};
+use crate::outbox::Writer;
+use crate::sampling::Sampler;
+use crate::text::TextAssembler;
+use crate::{SeqId, Token};
+
+/// A session: its tokens, how many of them the backend holds, and what is being
+/// done with it.
+pub(super) struct Sequence {
+    pub(super) state: Arc<SessionState>,
+    /// The most tokens it may hold.
+    pub(super) limit: u32,
+    /// All tokens, oldest first.
+    pub(super) tokens: Vec<Token>,
+    /// How many of them have KV cells. The rest is decoded next.
+    pub(super) in_kv: u32,
+    /// The backend's sequence, once work was done.
+    pub(super) seq: Option<SeqId>,
+    /// Logits after the last token, where all are decoded.
+    pub(super) logits: Option<Vec<f32>>,
+    /// Its cells were taken back and its owner does not know yet.
+    pub(super) evicted: bool,
+    pub(super) work: Work,
+}
+
+/// What is being done with a session.
+pub(super) enum Work {
+    Idle,
+    Prefill(Prefill),
+    Run(Box<Run>),
+}
+
+/// A prefill in progress. Its tokens already stand in `Sequence::tokens`.
+pub(super) struct Prefill {
+    pub(super) reply: oneshot::Sender<Result<PrefillInfo, Error>>,
+    /// Tokens the session held before: what it goes back to on an error.
+    pub(super) before: Restore,
+    pub(super) wait: Wait,
+}
+
+/// How to undo a prefill.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Restore {
+    pub(super) tokens: usize,
+    pub(super) in_kv: u32,
+}
+
+/// A run of the decode loop.
+pub(super) struct Run {
+    /// Tells it from earlier runs of the session.
+    pub(super) number: u64,
+    pub(super) outbox: Writer,
+    pub(super) sampler: Sampler,
+    pub(super) text: TextAssembler,
+    pub(super) left: u32,
+    pub(super) stop_tokens: Vec<Token>,
+    pub(super) ends_at_model_end: bool,
+    pub(super) deadline: Option<Duration>,
+    pub(super) wait: Wait,
+}
+
+/// How long work has been waiting.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    /// When it was asked for.
+    pub(super) asked: Duration,
+    /// How long it waited for its first batch.
+    pub(super) queued: Option<Duration>,
+    /// Since when it lacks KV cells or a sequence.
+    pub(super) blocked: Option<Duration>,
+}
+
+impl Wait {
+    pub(super) fn new(now: Duration) -> Self {
+        Self { asked: now, queued: None, blocked: None }
+    }
+
+    /// Notes that the work is part of a batch.
+    pub(super) fn served(&mut self, now: Duration) -> Duration {
+        self.blocked = None;
+        *self.queued.get_or_insert(now.saturating_sub(self.asked))
+    }
+}
+
+impl Sequence {
+    pub(super) fn new(state: Arc<SessionState>, limit: u32) -> Self {
+        Self { state, limit, tokens: Vec::new(), in_kv: 0, seq: None, logits: None, evicted: false, work: Work::Idle }
+    }
+
+    /// Tokens without KV cells.
+    pub(super) fn todo(&self) -> usize {
+        self.tokens.len().saturating_sub(self.in_kv as usize)
+    }
+
+    /// Tells the session's owner its length.
+    pub(super) fn publish_len(&self) {
+        let len = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        self.state.len.store(len, Ordering::Release);
+    }
+
+    /// Tokens that still fit.
+    pub(super) fn free(&self) -> u32 {
+        self.limit.saturating_sub(u32::try_from(self.tokens.len()).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn wait_mut(&mut self) -> Option<&mut Wait> {
+        match &mut self.work {
+            Work::Idle => None,
+            Work::Prefill(prefill) => Some(&mut prefill.wait),
+            Work::Run(run) => Some(&mut run.wait),
+        }
+    }
+}
+
+impl Run {
+    /// Takes a sampled token in: its text leaves, the session grows. Says why
+    /// the run is over, if it is.
+    ///
+    /// `end_tokens` are the model's own; `piece` the token's bytes.
+    pub(super) fn accept(
+        &mut self,
+        sampled: Sampled,
+        piece: &[u8],
+        end_tokens: &[Token],
+        tokens: &mut Vec<Token>,
+        limit: u32,
+        now: Duration,
+    ) -> Option<Finish> {
+        let token = sampled.token;
+        let stops = self.stop_tokens.contains(&token) || self.ends_at_model_end && end_tokens.contains(&token);
+        if stops {
+            self.outbox.push(sampled, "", now);
+            return Some(Finish::StopToken);
+        }
+        tokens.push(token);
+        self.left -= 1;
+        let mut text = String::new();
+        let pushed = self.text.push(piece, &mut text);
+        self.outbox.push(sampled, &text, now);
+        if pushed == crate::text::Pushed::Stopped {
+            Some(Finish::StopText)
+        } else if self.left == 0 {
+            Some(Finish::Length)
+        } else if tokens.len() >= limit as usize {
+            Some(Finish::ContextFull)
+        } else {
+            None
+        }
+    }
+
+    /// Ends the run; text that was held back leaves with it.
+    pub(super) fn finish(mut self, finish: Finish) {
+        let mut text = String::new();
+        if finish != Finish::StopText {
+            self.text.finish(&mut text);
+        }
+        self.outbox.close(Ok((finish, &text)));
+    }
+
+    /// Ends the run with an error.
+    pub(super) fn fail(self, error: Error) {
+        self.outbox.close(Err(error));
+    }
+}

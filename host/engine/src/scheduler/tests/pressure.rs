@@ -1,0 +1,92 @@
+//! Too few cells or sequences.
+
+use super::*;
+
+fn tight(kv_cells: u32, sequences: u32) -> Bench {
+    let mut fake = Fake::default();
+    fake.limits.kv_cells = kv_cells;
+    fake.limits.sequences = sequences;
+    Bench::new(fake, EngineConfig::default())
+}
+
+#[test]
+fn a_prompt_waits_until_cells_are_given_back() {
+    let mut bench = tight(100, 8);
+    let holder = bench.ready(80);
+    let waiter = bench.open();
+    let mut reply = bench.prefill(waiter, 40);
+    assert!(matches!(bench.scheduler.step(), Progress::Waiting(_)));
+    assert_eq!(bench.metrics.queued.get(), 1);
+    bench.clock.advance(Duration::from_secs(5));
+    bench.close(holder);
+    bench.until(|_| false);
+    let info = reply.try_recv().unwrap().unwrap();
+    assert_eq!((info.computed, info.queued), (40, Duration::from_secs(5)));
+}
+
+#[test]
+fn a_prompt_that_waited_too_long_is_refused_as_busy() {
+    let mut bench = tight(100, 8);
+    let _holder = bench.ready(80);
+    let waiter = bench.open();
+    let mut reply = bench.prefill(waiter, 40);
+    bench.until(|_| reply.try_recv().is_ok_and(|r| r == Err(Error::Busy)));
+    assert_eq!(bench.clock.now_seconds(), 30);
+    assert_eq!(bench.cells_used(), 80);
+}
+
+#[test]
+fn a_sequence_is_waited_for_as_well() {
+    let mut bench = tight(1000, 2);
+    let (first, _second) = (bench.ready(4), bench.ready(4));
+    let third = bench.open();
+    let mut reply = bench.prefill(third, 4);
+    assert!(matches!(bench.scheduler.step(), Progress::Waiting(_)));
+    bench.close(first);
+    bench.until(|_| false);
+    assert!(reply.try_recv().unwrap().is_ok());
+}
+
+#[test]
+fn a_prompt_larger_than_all_cells_is_refused_at_once() {
+    let mut bench = tight(100, 8);
+    let id = bench.open();
+    assert_eq!(bench.prefill(id, 101).try_recv().unwrap(), Err(Error::ContextFull { free: 100 }));
+}
+
+#[test]
+fn when_no_run_can_move_the_youngest_is_preempted_and_told_so() {
+    let mut bench = tight(100, 8);
+    let (old, young) = (bench.ready(40), bench.ready(40));
+    let old_run = bench.generate(old, GenerateOptions::greedy(50));
+    bench.clock.advance(Duration::from_millis(1));
+    let young_run = bench.generate(young, GenerateOptions::greedy(50));
+    bench.until(|_| false);
+    let young_all = drain(&young_run);
+    assert_eq!(young_all.finish, Some(Finish::Preempted));
+    assert!(young_all.tokens.len() >= 10, "it ran as long as there was room");
+    assert_eq!(drain(&old_run).finish, Some(Finish::Length));
+    assert_eq!(bench.metrics.preempted.get(), 1);
+    // The session says once that it lost its state, then starts afresh.
+    assert_eq!(bench.prefill(young, 4).try_recv().unwrap(), Err(Error::Evicted));
+    let mut reply = bench.prefill(young, 4);
+    bench.until(|_| false);
+    assert!(reply.try_recv().unwrap().is_ok());
+}
+
+#[test]
+fn too_many_in_the_queue_are_refused_at_once() {
+    let mut fake = Fake::default();
+    fake.limits.kv_cells = 100;
+    let mut bench = Bench::new(fake, EngineConfig { max_queued: 2, ..EngineConfig::default() });
+    let _holder = bench.ready(90);
+    let waiting: Vec<_> = (0..2)
+        .map(|_| {
+            let id = bench.open();
+            bench.prefill(id, 50)
+        })
+        .collect();
+    let id = bench.open();
+    assert_eq!(bench.prefill(id, 50).try_recv().unwrap(), Err(Error::Busy));
+    drop(waiting);
+}

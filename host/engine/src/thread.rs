@@ -1,0 +1,67 @@
+//! The engine thread: one a model, and the only one that touches its backend.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+
+use crate::backend::{Backend, BackendLimits};
+use crate::clock::SystemClock;
+use crate::command::Command;
+use crate::config::EngineConfig;
+use crate::metrics::EngineMetrics;
+use crate::scheduler::{Progress, Scheduler};
+use crate::tokenizer::Tokenizer;
+
+pub(crate) struct Setup {
+    pub(crate) backend: Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>,
+    pub(crate) tokenizer: Arc<dyn Tokenizer>,
+    pub(crate) config: EngineConfig,
+    pub(crate) metrics: EngineMetrics,
+    pub(crate) steps: Arc<AtomicU64>,
+    pub(crate) commands: Receiver<Command>,
+}
+
+/// Makes the backend, says through `ready` whether that worked, and serves until
+/// the engine is shut down or every handle is gone.
+///
+/// Should the backend panic, the sequences are dropped with it, which tells
+/// every reader that the engine is gone.
+pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<BackendLimits, String>)) {
+    let Setup { backend, tokenizer, config, metrics, steps, commands } = setup;
+    let backend = match backend() {
+        Ok(backend) => backend,
+        Err(error) => return ready(Err(error)),
+    };
+    ready(Ok(backend.limits()));
+    let serve = AssertUnwindSafe(move || {
+        let scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
+        serve(scheduler, &commands);
+    });
+    if std::panic::catch_unwind(serve).is_err() {
+        tracing::error!("the engine thread panicked; the model can no longer be used");
+    }
+}
+
+fn serve(mut scheduler: Scheduler<SystemClock>, commands: &Receiver<Command>) {
+    loop {
+        // Everything asked for before the step is taken in before it.
+        loop {
+            match commands.try_recv() {
+                Ok(Command::Shutdown) | Err(TryRecvError::Disconnected) => return scheduler.shut_down(),
+                Ok(command) => scheduler.handle(command),
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        let command = match scheduler.step() {
+            Progress::Worked => continue,
+            Progress::Idle => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Progress::Waiting(time) => commands.recv_timeout(time),
+        };
+        match command {
+            Ok(Command::Shutdown) | Err(RecvTimeoutError::Disconnected) => return scheduler.shut_down(),
+            Ok(command) => scheduler.handle(command),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
