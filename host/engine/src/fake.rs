@@ -5,6 +5,8 @@
 //! alphabet, so a test can say what must come out. It keeps the rules of
 //! [`Backend`] as strictly as the real one and records every batch.
 
+#![allow(clippy::indexing_slicing, reason = "a test double, in a module only so that several crates can use it")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -96,6 +96,18 @@ impl Bench {
         panic!("10,000 steps were not enough");
     }
 
+    /// Steps until nothing is left to do; time passes as it must.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            match self.scheduler.step() {
+                Progress::Worked => {}
+                Progress::Waiting(time) => self.clock.advance(time),
+                Progress::Idle => return,
+            }
+        }
+        panic!("10,000 steps were not enough");
+    }
+
     fn cells_used(&self) -> i64 {
         self.metrics.kv_cells_used.get()
     }
@@ -122,7 +134,7 @@ fn a_prompt_in_batches_then_text() {
     let id = bench.ready(100);
     assert_eq!(bench.fake.batches.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>(), [64, 36]);
     let run = bench.generate(id, GenerateOptions::greedy(5));
-    bench.until(|_| false);
+    bench.settle();
     let all = drain(&run);
     assert_eq!((all.text.as_str(), all.finish), ("abcde", Some(Finish::Length)));
     // The prefill's own logits gave the first token, and the last one is not decoded.
@@ -135,7 +147,7 @@ fn running_generations_share_every_batch() {
     let ids: Vec<_> = (0..16).map(|_| bench.ready(4)).collect();
     let before = bench.fake.fills().len();
     let runs: Vec<_> = ids.iter().map(|&id| bench.generate(id, GenerateOptions::greedy(9))).collect();
-    bench.until(|_| false);
+    bench.settle();
     for run in &runs {
         assert_eq!(drain(run).text, "abcdefghi");
     }
@@ -162,7 +174,7 @@ fn the_models_end_and_stop_tokens_end_a_run() {
     let mut bench = Bench::new(Fake::saying("hi"), EngineConfig::default());
     let id = bench.ready(3);
     let run = bench.generate(id, GenerateOptions::greedy(9));
-    bench.until(|_| false);
+    bench.settle();
     let all = drain(&run);
     assert_eq!((all.text.as_str(), all.finish), ("hi", Some(Finish::StopToken)));
     assert_eq!(all.tokens.last().unwrap().token, END);
@@ -171,10 +183,10 @@ fn the_models_end_and_stop_tokens_end_a_run() {
     let mut bench = self::bench();
     let id = bench.ready(3);
     let run = bench.generate(id, GenerateOptions { stop_tokens: vec![u32::from(b'c')], ..GenerateOptions::greedy(9) });
-    bench.until(|_| false);
+    bench.settle();
     assert_eq!(drain(&run).text, "ab");
     let run = bench.generate(id, GenerateOptions { stop_text: vec!["de".into()], ..GenerateOptions::greedy(9) });
-    bench.until(|_| false);
+    bench.settle();
     let all = drain(&run);
     assert_eq!((all.text.as_str(), all.finish), ("c", Some(Finish::StopText)));
 }
@@ -193,7 +205,7 @@ fn a_dropped_session_is_free_before_the_next_batch() {
     bench.scheduler.step();
     assert_eq!(bench.fake.fills().last(), Some(&1));
     assert_eq!(bench.cells_used(), 4 + 2);
-    bench.until(|_| false);
+    bench.settle();
     assert_eq!(drain(&kept).tokens.len(), 50);
     bench.close(stays);
     assert_eq!(bench.cells_used(), 0);
@@ -212,7 +224,7 @@ fn cancelling_keeps_what_was_generated() {
     assert_eq!((all.text.as_str(), all.finish), ("ab", Some(Finish::Cancelled)));
     let second = bench.generate(id, GenerateOptions::greedy(2));
     bench.scheduler.handle(Command::Cancel { id, run: number });
-    bench.until(|_| false);
+    bench.settle();
     assert_eq!(drain(&second).finish, Some(Finish::Length), "a late cancel of the first run spares the second");
 }
 
@@ -261,7 +273,7 @@ fn a_full_session_says_so() {
     let id = bench.ready(7);
     assert_eq!(bench.prefill(id, 4).try_recv().unwrap(), Err(Error::ContextFull { free: 3 }));
     let run = bench.generate(id, GenerateOptions::greedy(9));
-    bench.until(|_| false);
+    bench.settle();
     let all = drain(&run);
     assert_eq!((all.text.as_str(), all.finish), ("abc", Some(Finish::ContextFull)));
     let run = bench.generate(id, GenerateOptions::greedy(9));
@@ -283,13 +295,13 @@ fn a_failed_batch_leaves_sessions_as_they_were() {
     let id = bench.ready(4);
     *failing.lock().unwrap() = true;
     let mut reply = bench.prefill(id, 6);
-    bench.until(|_| false);
+    bench.settle();
     let error = reply.try_recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("on fire"), "{error}");
     *failing.lock().unwrap() = false;
     assert_eq!(bench.cells_used(), 4);
     let run = bench.generate(id, GenerateOptions::greedy(2));
-    bench.until(|_| false);
+    bench.settle();
     assert_eq!(drain(&run).text, "ab");
 }
 
@@ -298,7 +310,7 @@ fn an_abandoned_prefill_is_undone() {
     let mut bench = bench();
     let id = bench.ready(4);
     drop(bench.prefill(id, 200));
-    bench.until(|_| false);
+    bench.settle();
     assert_eq!(bench.cells_used(), 4);
     assert_eq!(bench.scheduler.sequences[&id].tokens.len(), 4);
 }

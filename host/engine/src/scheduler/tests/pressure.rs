@@ -19,7 +19,7 @@ fn a_prompt_waits_until_cells_are_given_back() {
     assert_eq!(bench.metrics.queued.get(), 1);
     bench.clock.advance(Duration::from_secs(5));
     bench.close(holder);
-    bench.until(|_| false);
+    bench.settle();
     let info = reply.try_recv().unwrap().unwrap();
     assert_eq!((info.computed, info.queued), (40, Duration::from_secs(5)));
 }
@@ -43,7 +43,7 @@ fn a_sequence_is_waited_for_as_well() {
     let mut reply = bench.prefill(third, 4);
     assert!(matches!(bench.scheduler.step(), Progress::Waiting(_)));
     bench.close(first);
-    bench.until(|_| false);
+    bench.settle();
     assert!(reply.try_recv().unwrap().is_ok());
 }
 
@@ -61,7 +61,7 @@ fn when_no_run_can_move_the_youngest_is_preempted_and_told_so() {
     let old_run = bench.generate(old, GenerateOptions::greedy(50));
     bench.clock.advance(Duration::from_millis(1));
     let young_run = bench.generate(young, GenerateOptions::greedy(50));
-    bench.until(|_| false);
+    bench.settle();
     let young_all = drain(&young_run);
     assert_eq!(young_all.finish, Some(Finish::Preempted));
     assert!(young_all.tokens.len() >= 10, "it ran as long as there was room");
@@ -70,7 +70,7 @@ fn when_no_run_can_move_the_youngest_is_preempted_and_told_so() {
     // The session says once that it lost its state, then starts afresh.
     assert_eq!(bench.prefill(young, 4).try_recv().unwrap(), Err(Error::Evicted));
     let mut reply = bench.prefill(young, 4);
-    bench.until(|_| false);
+    bench.settle();
     assert!(reply.try_recv().unwrap().is_ok());
 }
 
