@@ -1,1 +1,87 @@
-//! Placeholder.
+//! Renders chat templates: a conversation becomes the prompt that a model was
+//! trained on.
+//!
+//! Templates are Jinja programs that come in model files, so they are foreign
+//! code: they run here, in a component with a store and limits of its own, on
+//! [minijinja](minijinja) set up to behave as transformers' environment does
+//! (see [`mod@engine`]), with a budget of work, of nesting and of output.
+//!
+//! What comes out is not one text but pieces that say who wrote them, see
+//! [`mod@origin`]: only the template's own text may name control tokens.
+//!
+//! Conversations are presented as in transformers, with these decisions:
+//! - `content` is always a string; where a message has none it is empty, since
+//!   many templates concatenate it unasked.
+//! - Keys that a message does not have are undefined; `tools` and `documents`
+//!   are `none` when there are none.
+//! - Tool calls are in OpenAI's shape, their arguments an object and not text.
+
+mod clock;
+pub mod context;
+pub mod engine;
+mod json;
+pub mod origin;
+mod source;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use bindings::nala::chat::types::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
+
+/// What wit-bindgen makes of `wit/`.
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::undocumented_unsafe_blocks,
+    clippy::allow_attributes_without_reason,
+    reason = "generated: lifting and lowering across the component boundary is unsafe"
+)]
+mod bindings {
+    wit_bindgen::generate!({
+        world: "nala:chat/renderer",
+        path: "../../wit/nala-chat",
+        additional_derives: [PartialEq],
+    });
+}
+
+/// The most bytes that a prompt may have: more than any context holds.
+pub const MAX_PROMPT: usize = 8 * 1024 * 1024;
+
+/// Renders a conversation at the present time.
+///
+/// # Errors
+/// [`Error`], whose cases say whose fault it is.
+pub fn render(request: &Request) -> Result<Vec<Piece>, Error> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs());
+    render_at(request, now)
+}
+
+/// Renders a conversation at a time given in seconds since 1970.
+///
+/// # Errors
+/// As [`render`].
+pub fn render_at(request: &Request, now: u64) -> Result<Vec<Piece>, Error> {
+    let context = context::Context::of(request)?;
+    origin::render(&engine::Engine { source: &request.template.source, now }, &context)
+}
+
+#[cfg(target_family = "wasm")]
+struct Component;
+
+#[cfg(target_family = "wasm")]
+impl bindings::exports::nala::chat::render::Guest for Component {
+    fn render(request: Request) -> Result<Vec<Piece>, Error> {
+        render(&request)
+    }
+}
+
+#[cfg(target_family = "wasm")]
+#[allow(
+    unsafe_code,
+    unreachable_pub,
+    clippy::undocumented_unsafe_blocks,
+    reason = "generated: exporting a function from a component"
+)]
+const _: () = {
+    bindings::export!(Component with_types_in bindings);
+};

@@ -7,9 +7,7 @@
 use crate::bindings::nala::chat::render as host;
 use crate::llm::{Model, Token};
 
-pub use crate::bindings::nala::chat::types::{
-    Error, Message, Origin, Piece, Request, Template, Tool, ToolCall,
-};
+pub use crate::bindings::nala::chat::types::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
 
 /// The template used for a model whose file brings none: ChatML, which most
 /// models without a template were tuned on or cope with.

@@ -44,9 +44,7 @@ impl Error {
     pub fn status(&self) -> u16 {
         match self {
             Self::Llm(error) => match error {
-                llm::Error::InvalidArgument(_)
-                | llm::Error::ContextFull(_)
-                | llm::Error::Constraint(_) => 400,
+                llm::Error::InvalidArgument(_) | llm::Error::ContextFull(_) | llm::Error::Constraint(_) => 400,
                 llm::Error::Denied(_) => 403,
                 llm::Error::NotFound(_) => 404,
                 llm::Error::Quota(_) => 429,

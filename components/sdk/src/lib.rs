@@ -99,7 +99,7 @@ macro_rules! handler {
                 }
             }
 
-            $crate::wasi::http::proxy::export!(Handler with_types_in $crate::wasi);
+    $crate::wasi::http::proxy::export!(Handler with_types_in $crate::wasi);
         };
     };
 }

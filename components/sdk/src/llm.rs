@@ -46,8 +46,7 @@ impl Model {
         match Self::available().first() {
             Some(name) => Self::open(name),
             None => Err(Error::NotFound(
-                "this component is granted no model; name one in ai_models of its manifest"
-                    .to_owned(),
+                "this component is granted no model; name one in ai_models of its manifest".to_owned(),
             )),
         }
     }
@@ -167,10 +166,7 @@ impl Session {
     /// # Errors
     /// [`Error::InvalidArgument`] for options out of range or a second run.
     pub fn generate(&self, options: &GenerateOptions) -> Result<Generation, Error> {
-        Ok(Generation {
-            run: self.0.generate(options)?,
-            _session: Rc::clone(&self.0),
-        })
+        Ok(Generation { run: self.0.generate(options)?, _session: Rc::clone(&self.0) })
     }
 }
 
@@ -272,10 +268,9 @@ impl GenerateOptions {
 /// The error in words for people.
 pub(crate) fn explain(error: &Error) -> String {
     match error {
-        Error::InvalidArgument(text)
-        | Error::Unsupported(text)
-        | Error::NotFound(text)
-        | Error::Denied(text) => text.clone(),
+        Error::InvalidArgument(text) | Error::Unsupported(text) | Error::NotFound(text) | Error::Denied(text) => {
+            text.clone()
+        }
         Error::ContextFull(room) => {
             format!("the prompt does not fit into the context; {room} tokens would still fit")
         }
@@ -293,9 +288,7 @@ pub(crate) fn explain(error: &Error) -> String {
         Error::Deadline => "the deadline has passed".to_owned(),
         Error::Cancelled => "the generation was cancelled, or the host is shutting down".to_owned(),
         Error::Busy => "the model is busy; try again later".to_owned(),
-        Error::Evicted => {
-            "the session's state was evicted; its tokens must be prefilled again".to_owned()
-        }
+        Error::Evicted => "the session's state was evicted; its tokens must be prefilled again".to_owned(),
         Error::Constraint(text) => format!("the output constraint failed: {text}"),
         Error::Backend(text) => format!("the inference backend failed: {text}"),
     }

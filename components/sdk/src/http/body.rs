@@ -23,9 +23,7 @@ impl BodyWriter {
         Self(Sink::Stream(stream))
     }
 
-    pub(super) fn collect(
-        write: impl FnOnce(&mut Self) -> Result<(), Error>,
-    ) -> Result<Vec<u8>, Error> {
+    pub(super) fn collect(write: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<Vec<u8>, Error> {
         let mut this = Self(Sink::Memory(Vec::new()));
         write(&mut this)?;
         match this.0 {

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use wasip2::http::types::{
-    ErrorCode, IncomingBody, IncomingRequest, Method as WasiMethod, http_error_code,
-};
+use wasip2::http::types::{ErrorCode, IncomingBody, IncomingRequest, Method as WasiMethod, http_error_code};
 use wasip2::io::streams::StreamError;
 
 use crate::Error;
@@ -171,8 +169,7 @@ impl Request {
     /// # Errors
     /// As [`Request::bytes`]; [`Error::BodyNotText`] for other bytes.
     pub fn text(self) -> Result<String, Error> {
-        String::from_utf8(self.bytes()?)
-            .map_err(|error| Error::BodyNotText { at: error.utf8_error().valid_up_to() })
+        String::from_utf8(self.bytes()?).map_err(|error| Error::BodyNotText { at: error.utf8_error().valid_up_to() })
     }
 
     /// Reads the body, up to `limit` bytes.
@@ -188,9 +185,7 @@ impl Request {
             Body::Bytes(bytes) if bytes.len() as u64 > limit => Err(Error::BodyTooLarge { limit }),
             Body::Bytes(bytes) => Ok(bytes),
             Body::Incoming(request) => {
-                let body = request
-                    .consume()
-                    .map_err(|()| Error::Body("it was read before".to_owned()))?;
+                let body = request.consume().map_err(|()| Error::Body("it was read before".to_owned()))?;
                 read(&body, limit)
             }
         }
@@ -198,8 +193,7 @@ impl Request {
 }
 
 fn read(body: &IncomingBody, limit: u64) -> Result<Vec<u8>, Error> {
-    let stream =
-        body.stream().map_err(|()| Error::Body("its stream was taken before".to_owned()))?;
+    let stream = body.stream().map_err(|()| Error::Body("its stream was taken before".to_owned()))?;
     let mut bytes = Vec::new();
     loop {
         match stream.blocking_read(READ) {
@@ -210,9 +204,7 @@ fn read(body: &IncomingBody, limit: u64) -> Result<Vec<u8>, Error> {
             Err(StreamError::Closed) => return Ok(bytes),
             Err(StreamError::LastOperationFailed(error)) => {
                 return Err(match http_error_code(&error) {
-                    Some(ErrorCode::HttpRequestBodySize(max)) => {
-                        Error::BodyTooLarge { limit: max.unwrap_or(limit) }
-                    }
+                    Some(ErrorCode::HttpRequestBodySize(max)) => Error::BodyTooLarge { limit: max.unwrap_or(limit) },
                     _ => Error::Body(error.to_debug_string()),
                 });
             }

@@ -47,10 +47,7 @@ impl Response {
     /// the client at once. A failure of `write` breaks the body off, visibly for
     /// the client.
     #[must_use]
-    pub fn stream(
-        content_type: &str,
-        write: impl FnOnce(&mut BodyWriter) -> Result<(), Error> + 'static,
-    ) -> Self {
+    pub fn stream(content_type: &str, write: impl FnOnce(&mut BodyWriter) -> Result<(), Error> + 'static) -> Self {
         Self {
             status: 200,
             headers: vec![("content-type".to_owned(), content_type.to_owned())],
@@ -71,8 +68,7 @@ impl Response {
     /// ```
     #[must_use]
     pub fn sse(write: impl FnOnce(&mut Sse<'_>) -> Result<(), Error> + 'static) -> Self {
-        Self::stream("text/event-stream", |out| write(&mut Sse::new(out)))
-            .with_header("cache-control", "no-cache")
+        Self::stream("text/event-stream", |out| write(&mut Sse::new(out))).with_header("cache-control", "no-cache")
     }
 
     /// The same with another status.

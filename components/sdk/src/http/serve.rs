@@ -1,19 +1,13 @@
 //! From `wasi:http` to a handler and back.
 
-use wasip2::http::types::{
-    ErrorCode, Fields, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam,
-};
+use wasip2::http::types::{ErrorCode, Fields, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam};
 
 use super::response::Body;
 use super::{BodyWriter, IntoResponse, Request, Response};
 use crate::Error;
 
 /// Runs a handler; what [`handler!`](crate::handler) exports.
-pub fn serve<R: IntoResponse>(
-    request: IncomingRequest,
-    out: ResponseOutparam,
-    handle: impl FnOnce(Request) -> R,
-) {
+pub fn serve<R: IntoResponse>(request: IncomingRequest, out: ResponseOutparam, handle: impl FnOnce(Request) -> R) {
     let response = handle(Request::incoming(request)).into_response();
     match send(response, out) {
         Ok(()) | Err(Error::Gone) => {}
@@ -47,9 +41,7 @@ fn send(response: Response, out: ResponseOutparam) -> Result<(), Error> {
 fn head(response: &Response) -> Result<(OutgoingResponse, OutgoingBody), String> {
     let fields = Fields::new();
     for (name, value) in &response.headers {
-        fields
-            .append(name, value.as_bytes())
-            .map_err(|error| format!("header {name:?}: {error}"))?;
+        fields.append(name, value.as_bytes()).map_err(|error| format!("header {name:?}: {error}"))?;
     }
     if let Body::Bytes(bytes) = &response.body {
         fields
@@ -57,8 +49,7 @@ fn head(response: &Response) -> Result<(OutgoingResponse, OutgoingBody), String>
             .map_err(|error| format!("header content-length: {error}"))?;
     }
     let head = OutgoingResponse::new(fields);
-    head.set_status_code(response.status)
-        .map_err(|()| format!("{} is not a status", response.status))?;
+    head.set_status_code(response.status).map_err(|()| format!("{} is not a status", response.status))?;
     let body = head.body().map_err(|()| "the body was taken before".to_owned())?;
     Ok((head, body))
 }

@@ -1,0 +1,121 @@
+//! minijinja, made to behave as transformers' Jinja environment.
+//!
+//! That is (transformers 5, `utils/chat_template_utils.py`): `trim_blocks`,
+//! `lstrip_blocks`, loop controls, the `{% generation %}` tag, `raise_exception`,
+//! `strftime_now`, a `tojson` that is Python's `json.dumps`, and Python's methods
+//! of strings and dictionaries.
+
+use std::fmt;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Rest, Serde, Value, ValueKind};
+use minijinja::{AutoEscape, Environment, ErrorKind, OutputSpan, UndefinedBehavior};
+
+use crate::{Error, MAX_PROMPT, clock, json, source};
+
+/// How much a template may do: about one unit an instruction and one for 64
+/// bytes, so at most 64 MB of data.
+const FUEL: u64 = 1_000_000;
+
+/// How deep a template may nest its calls; what a component's stack of 1 MiB
+/// bears.
+const RECURSION: usize = 64;
+
+/// What renders one template.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine<'a> {
+    /// Jinja source.
+    pub source: &'a str,
+    /// The time that `strftime_now` tells, in seconds since 1970.
+    pub now: u64,
+}
+
+/// What a template printed, and which of its parts printed it.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// Where it comes from.
+    pub spans: Vec<OutputSpan>,
+}
+
+/// The words of `raise_exception`.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Engine<'_> {
+    /// Renders with the given variables; `mark` is the code point that marks
+    /// text from outside in them, if any does.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the template raises, [`Error::Template`] when it
+    /// fails or exceeds a limit.
+    pub fn render(&self, variables: &serde_json::Value, mark: Option<char>) -> Result<Rendered, Error> {
+        let source = source::without_generation_tags(self.source);
+        let environment = environment(self.now, mark).map_err(explain)?;
+        let template = environment.template_from_str(&source).map_err(explain)?;
+        let (text, spans) = template.render_with_spans(Value::from(Serde(variables))).map_err(explain)?;
+        let marks = mark.map_or(0, |mark| text.matches(mark).count() * mark.len_utf8());
+        if text.len() - marks > MAX_PROMPT {
+            return Err(Error::Template(format!("the prompt is longer than {MAX_PROMPT} bytes; send less")));
+        }
+        Ok(Rendered { text, spans })
+    }
+}
+
+fn environment<'a>(now: u64, mark: Option<char>) -> Result<Environment<'a>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_undefined_behavior(UndefinedBehavior::Lenient);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_fuel(Some(FUEL));
+    environment.set_recursion_limit(RECURSION);
+    environment.add_function("raise_exception", |message: &Value| {
+        let refusal = Refusal(message.to_string());
+        Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, "raise_exception").with_source(refusal))
+    });
+    environment.add_function("strftime_now", move |format: &str| clock::strftime(format, now));
+    environment.add_filter("tojson", move |value: &Value, args: Rest<Value>, kwargs: Kwargs| {
+        json::tojson(mark, value, &args, &kwargs)
+    });
+    // As in Python, and unlike minijinja: none cannot be iterated over, and
+    // strings and dictionaries count as sequences.
+    environment.add_test("iterable", |value: &Value| {
+        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable)
+    });
+    environment.add_test("sequence", |value: &Value| {
+        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
+    });
+    Ok(environment)
+}
+
+fn explain(error: minijinja::Error) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(current) = cause {
+        if let Some(Refusal(words)) = current.downcast_ref() {
+            return Error::Refused(words.clone());
+        }
+        cause = current.source();
+    }
+    if error.kind() == ErrorKind::OutOfFuel {
+        return Error::Template(
+            "it does more work than a template may; the conversation is too long, or the \
+             template does not end"
+                .to_owned(),
+        );
+    }
+    let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
+    match error.detail() {
+        Some(detail) => Error::Template(format!("{}: {detail}{line}", error.kind())),
+        None => Error::Template(format!("{}{line}", error.kind())),
+    }
+}
