@@ -1,0 +1,69 @@
+//! The operator's listener: probes and metrics, apart from the tenants' one.
+
+use std::sync::Arc;
+
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+
+use crate::body::{RequestBody, ResponseBody};
+use crate::error::HostError;
+use crate::handler::Handler;
+use crate::lifecycle::{Phase, Readiness};
+use crate::service::phase_response;
+
+/// The format of `/metrics` (OpenMetrics 1.0, section "Overall structure").
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Answers `/livez`, `/readyz` and `/metrics`. Serve it on a [`crate::Server`]
+/// of its own, ended after the main one.
+#[derive(Clone, Debug)]
+pub struct AdminHandler {
+    registry: Arc<Registry>,
+    readiness: Readiness,
+}
+
+impl AdminHandler {
+    /// A handler that prints `registry` and tells `readiness`.
+    pub fn new(registry: Arc<Registry>, readiness: Readiness) -> Self {
+        Self { registry, readiness }
+    }
+
+    fn metrics(&self) -> Result<Response<ResponseBody>, HostError> {
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry).map_err(|error| {
+            HostError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "metrics_failed",
+                format!("The metrics could not be written: {error}."),
+            )
+        })?;
+        let mut response = Response::new(ResponseBody::full(out));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+        Ok(response)
+    }
+}
+
+impl Handler for AdminHandler {
+    async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return Err(HostError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "The admin endpoints answer GET and HEAD.",
+            ));
+        }
+        match request.uri().path() {
+            // Alive means able to answer at all.
+            "/livez" => Ok(phase_response(Phase::Ready)),
+            "/readyz" => Ok(phase_response(self.readiness.get())),
+            "/metrics" => self.metrics(),
+            _ => Err(HostError::new(
+                StatusCode::NOT_FOUND,
+                "not_found",
+                "The admin listener has /livez, /readyz and /metrics.",
+            )),
+        }
+    }
+}

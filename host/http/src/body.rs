@@ -1,0 +1,246 @@
+//! Bodies in both directions: the request's, bounded in size and silence, and
+//! the response's, of any kind.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::Notify;
+use tokio::time::{Instant, Sleep};
+
+use crate::error::HostError;
+
+/// Any error of a response body. It breaks the response off.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// How many bytes, and for how long, the rest of a refused body is read, so
+/// that the client sees the answer and not a reset connection.
+const LINGER_BYTES: u64 = 64 * 1024 * 1024;
+const LINGER_TIME: Duration = Duration::from_secs(5);
+
+/// Why a request body could not be read to its end.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BodyError {
+    /// It is larger than the listener allows.
+    #[error("the request body is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The client stopped sending.
+    #[error("the client sent nothing of its request body for {} s", silence.as_secs_f32())]
+    TimedOut {
+        /// How long it was waited for.
+        silence: Duration,
+    },
+    /// The connection broke or the framing was wrong.
+    #[error("the request body broke off: {0}")]
+    Broken(Arc<hyper::Error>),
+}
+
+impl BodyError {
+    /// The answer to a request whose body failed so.
+    pub(crate) fn to_host_error(&self) -> HostError {
+        let (status, code) = match self {
+            Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::TimedOut { .. } => (StatusCode::REQUEST_TIMEOUT, "body_timeout"),
+            Self::Broken(_) => (StatusCode::BAD_REQUEST, "body_broken"),
+        };
+        HostError::new(status, code, format!("{self}.")).closing()
+    }
+}
+
+/// The first failure of a request's body, seen by the service as soon as it
+/// happens, whoever reads the body.
+#[derive(Debug, Default)]
+pub(crate) struct Fault {
+    error: OnceLock<BodyError>,
+    notify: Notify,
+}
+
+impl Fault {
+    fn report(&self, error: &BodyError) {
+        if self.error.set(error.clone()).is_ok() {
+            self.notify.notify_one();
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&BodyError> {
+        self.error.get()
+    }
+
+    /// Resolves when the body has failed.
+    pub(crate) async fn wait(&self) -> &BodyError {
+        loop {
+            if let Some(error) = self.error.get() {
+                return error;
+            }
+            self.notify.notified().await;
+        }
+    }
+}
+
+/// What a request body may cost, and what is known of its framing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimits {
+    pub(crate) bytes: u64,
+    pub(crate) silence: Duration,
+    pub(crate) linger: Linger,
+}
+
+/// Whether the rest of a body that nobody reads is taken from the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linger {
+    /// HTTP/1: unread bytes would reset the connection, and hide its end.
+    Read,
+    /// HTTP/2, or the client waits for `100 Continue` before it sends any.
+    Leave,
+}
+
+/// A request's body, within the listener's limits.
+///
+/// Reading past the limit, or waiting too long, ends the whole request: the
+/// host answers 413 or 408 and drops the handler's future, unless the response
+/// has begun; then only the read fails.
+#[derive(Debug)]
+pub struct RequestBody {
+    inner: Option<Incoming>,
+    read: u64,
+    limits: BodyLimits,
+    silence: Option<Pin<Box<Sleep>>>,
+    fault: Arc<Fault>,
+    counted: Counter,
+}
+
+impl RequestBody {
+    pub(crate) fn new(inner: Incoming, limits: BodyLimits, fault: Arc<Fault>, counted: Counter) -> Self {
+        Self { inner: Some(inner), read: 0, limits, silence: None, fault, counted }
+    }
+
+    fn fail(&mut self, error: BodyError) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.fault.report(&error);
+        self.linger();
+        Poll::Ready(Some(Err(error)))
+    }
+
+    /// Gives the rest of the body to a task that throws it away.
+    fn linger(&mut self) {
+        let Some(mut rest) = self.inner.take() else { return };
+        if rest.is_end_stream() || self.limits.linger == Linger::Leave {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let drain = async {
+                let mut left = LINGER_BYTES;
+                while let Some(Ok(frame)) = rest.frame().await {
+                    let len = frame.data_ref().map_or(0, |data| data.len() as u64);
+                    let Some(rest) = left.checked_sub(len) else { return };
+                    left = rest;
+                }
+            };
+            // Past the time the body is dropped and the connection with it.
+            let _late = tokio::time::timeout(LINGER_TIME, drain).await;
+        });
+    }
+
+    /// The client must go on sending: no frame for too long is a failure.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let silence = self.limits.silence;
+        self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(silence))).as_mut().poll(cx)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        let Some(inner) = this.inner.as_mut() else { return Poll::Ready(None) };
+        match Pin::new(inner).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                let len = frame.data_ref().map_or(0, |data| data.len() as u64);
+                this.read = this.read.saturating_add(len);
+                this.counted.inc_by(len);
+                if this.read > this.limits.bytes {
+                    return this.fail(BodyError::TooLarge { limit: this.limits.bytes });
+                }
+                if let Some(sleep) = this.silence.as_mut() {
+                    sleep.as_mut().reset(Instant::now() + this.limits.silence);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => this.fail(BodyError::Broken(Arc::new(error))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => {
+                ready!(this.poll_silence(cx));
+                this.fail(BodyError::TimedOut { silence: this.limits.silence })
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.linger();
+    }
+}
+
+/// A response's body: any [`Body`] of bytes, boxed.
+#[derive(Debug)]
+pub struct ResponseBody(UnsyncBoxBody<Bytes, BoxError>);
+
+impl ResponseBody {
+    /// A body that streams.
+    pub fn new<B>(body: B) -> Self
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self(UnsyncBoxBody::new(body.map_err(Into::into)))
+    }
+
+    /// A body that is known as a whole.
+    pub fn full(data: impl Into<Bytes>) -> Self {
+        Self::new(Full::new(data.into()))
+    }
+
+    /// No body.
+    pub fn empty() -> Self {
+        Self::new(Empty::new())
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+}

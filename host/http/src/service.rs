@@ -1,0 +1,192 @@
+//! What happens to one request before and after its handler.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use tracing::{Instrument, Level};
+
+use crate::activity::Activity;
+use crate::body::{BodyLimits, Fault, Linger, RequestBody, ResponseBody};
+use crate::config::HttpConfig;
+use crate::error::HostError;
+use crate::handler::Handler;
+use crate::lifecycle::{Phase, Readiness};
+use crate::metrics::HttpMetrics;
+use crate::observe::{ObservedBody, Record};
+use crate::request_id::{self, RequestId};
+
+/// Where every listener says whether it serves: 200 when ready, 503 while
+/// starting or draining.
+pub const HEALTH_PATH: &str = "/.well-known/nala/health";
+
+/// What all connections of a listener share.
+#[derive(Debug)]
+pub(crate) struct Shared<H> {
+    pub(crate) handler: H,
+    pub(crate) config: HttpConfig,
+    pub(crate) metrics: HttpMetrics,
+    pub(crate) readiness: Readiness,
+    /// The listener's own address, for requests that name no host.
+    pub(crate) local: HeaderValue,
+}
+
+impl<H: Handler> Shared<H> {
+    /// Answers one request; never fails, so that an error stays with its
+    /// request.
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        activity: Activity,
+        mut request: Request<Incoming>,
+    ) -> Result<Response<ObservedBody>, Infallible> {
+        let id = RequestId::of(request.headers());
+        let level = if request.uri().path() == HEALTH_PATH { Level::DEBUG } else { Level::INFO };
+        // The path alone: a query may carry what does not belong in a log.
+        let span = tracing::info_span!(
+            "request",
+            id = id.as_str(),
+            method = %request.method(),
+            path = request.uri().path(),
+        );
+        let record =
+            Record::new(self.metrics.clone(), span.clone(), level, request.method().clone(), activity.request());
+        request.headers_mut().insert(request_id::HEADER, id.header());
+        request.extensions_mut().insert(id.clone());
+
+        let result = self.respond(request).instrument(span).await;
+        let mut response = result.unwrap_or_else(HostError::into_response);
+        response.headers_mut().insert(request_id::HEADER, id.header());
+        Ok(record.follow(response))
+    }
+
+    async fn respond(&self, mut request: Request<Incoming>) -> Result<Response<ResponseBody>, HostError> {
+        let linger = linger(&request);
+        let limits = BodyLimits { bytes: self.config.max_body_bytes, silence: self.config.body_timeout, linger };
+        let fault = Arc::new(Fault::default());
+        let checked = self.check(&mut request);
+        let mut request =
+            request.map(|body| RequestBody::new(body, limits, fault.clone(), self.metrics.request_bytes.clone()));
+        checked?;
+        if request.uri().path() == HEALTH_PATH {
+            return health(request.method(), self.readiness.get());
+        }
+        // Between the client and this server only.
+        request.headers_mut().remove(EXPECT);
+        self.call(request, &fault).await
+    }
+
+    /// Runs the handler against panics and against failures of the body.
+    async fn call(&self, request: Request<RequestBody>, fault: &Fault) -> Result<Response<ResponseBody>, HostError> {
+        let handled = AssertUnwindSafe(async { self.handler.handle(request).await }).catch_unwind();
+        let handled = tokio::select! {
+            biased;
+            error = fault.wait() => return Err(error.to_host_error()),
+            handled = handled => handled,
+        };
+        // The body may have failed in the very step that made the answer.
+        if let Some(error) = fault.get() {
+            return Err(error.to_host_error());
+        }
+        handled.unwrap_or_else(|_| {
+            self.metrics.panics.inc();
+            tracing::error!("a handler panicked");
+            Err(HostError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal_error",
+                "The server failed on this request; its log says more.",
+            ))
+        })
+    }
+
+    /// Refuses what no handler should see.
+    fn check(&self, request: &mut Request<Incoming>) -> Result<(), HostError> {
+        if request.method() == Method::CONNECT {
+            return Err(HostError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "This server is not a proxy: CONNECT is not supported.",
+            ));
+        }
+        let size = header_bytes(request.headers());
+        if size > self.config.max_header_bytes {
+            return Err(HostError::new(
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "headers_too_large",
+                format!(
+                    "The request's headers take {size} bytes; the limit is {} bytes.",
+                    self.config.max_header_bytes
+                ),
+            )
+            .closing());
+        }
+        self.check_host(request)?;
+        let declared = request
+            .headers()
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.parse::<u64>().ok());
+        if let Some(declared) = declared.filter(|len| *len > self.config.max_body_bytes) {
+            return Err(HostError::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body_too_large",
+                format!("The request body has {declared} bytes; the limit is {} bytes.", self.config.max_body_bytes),
+            )
+            .closing());
+        }
+        Ok(())
+    }
+
+    /// One host, named once (RFC 9112, section 3.2); old clients that name none
+    /// get the listener's address.
+    fn check_host(&self, request: &mut Request<Incoming>) -> Result<(), HostError> {
+        let hosts = request.headers().get_all(HOST).iter().count();
+        let named = hosts > 0 || request.uri().authority().is_some();
+        if hosts > 1 || (!named && request.version() == Version::HTTP_11) {
+            return Err(HostError::new(
+                StatusCode::BAD_REQUEST,
+                "bad_host",
+                "The request must carry exactly one Host header.",
+            )
+            .closing());
+        }
+        if !named {
+            request.headers_mut().insert(HOST, self.local.clone());
+        }
+        Ok(())
+    }
+}
+
+fn linger(request: &Request<Incoming>) -> Linger {
+    let waits = request.headers().contains_key(EXPECT);
+    if waits || request.version() >= Version::HTTP_2 { Linger::Leave } else { Linger::Read }
+}
+
+fn header_bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
+}
+
+fn health(method: &Method, phase: Phase) -> Result<Response<ResponseBody>, HostError> {
+    if method != Method::GET && method != Method::HEAD {
+        return Err(HostError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "The health endpoint answers GET and HEAD.",
+        ));
+    }
+    Ok(phase_response(phase))
+}
+
+/// 200 or 503 with the phase as JSON.
+pub(crate) fn phase_response(phase: Phase) -> Response<ResponseBody> {
+    let body = format!("{{\"status\":\"{}\"}}\n", phase.as_str());
+    let mut response = Response::new(ResponseBody::full(body));
+    if phase != Phase::Ready {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
