@@ -1,0 +1,11 @@
+//! The real binary with the real model, asked by real clients.
+
+#![allow(missing_docs, reason = "tests are documented by their names")]
+
+mod answers;
+mod bad_guests;
+mod bad_models;
+mod bad_requests;
+mod batching;
+mod hang_up;
+mod shutdown;
