@@ -62,9 +62,9 @@ impl Default for HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Adds the counters to `registry`, under `nala_http_`.
+    /// Adds the counters to a registry, as `http_…` under its prefix.
     pub fn register(&self, registry: &mut Registry) {
-        let registry = registry.sub_registry_with_prefix("nala_http");
+        let registry = registry.sub_registry_with_prefix("http");
         registry.register("requests", "Requests answered, by class of status", self.requests.clone());
         registry.register("requests_in_flight", "Requests whose response has not ended", self.in_flight.clone());
         registry.register_with_unit(

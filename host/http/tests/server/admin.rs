@@ -10,7 +10,7 @@ use crate::harness::{Client, start};
 #[tokio::test]
 async fn probes_and_metrics_are_served() {
     let metrics = HttpMetrics::default();
-    let mut registry = Registry::default();
+    let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
     let readiness = Readiness::new(Phase::Starting);
     let admin = AdminHandler::new(Arc::new(registry), readiness.clone());

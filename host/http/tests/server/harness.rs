@@ -41,7 +41,7 @@ pub(crate) async fn start(config: HttpConfig, handler: impl Handler) -> Running 
 
 /// The metrics as text, to read single values from.
 pub(crate) fn metrics_text(metrics: &HttpMetrics) -> String {
-    let mut registry = prometheus_client::registry::Registry::default();
+    let mut registry = prometheus_client::registry::Registry::with_prefix("nala");
     metrics.register(&mut registry);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
