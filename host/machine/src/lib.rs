@@ -1,1 +1,54 @@
-//! machine
+//! What this machine has, and what this process is granted of it: CPUs,
+//! memory, features, topology.
+//!
+//! Everything is read from `/proc` and `/sys` through [`Filesystem`], so that
+//! each parser is tested on trees of other machines. A file that is missing or
+//! unreadable means "not known", never an error: containers hide many of them.
+
+mod cgroup;
+mod cpu;
+mod filesystem;
+mod grant;
+mod memory;
+mod topology;
+
+pub use cpu::{Architecture, Cpu};
+pub use filesystem::{Filesystem, MemoryTree, RealFilesystem};
+pub use grant::{Affinity, CpuGrant, Quota, granted_cpus, granted_cpus_of};
+pub use memory::{HugePages, Memory};
+pub use topology::Topology;
+
+use serde::Serialize;
+
+/// What [`Machine::probe`] finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Machine {
+    /// The processor.
+    pub cpu: Cpu,
+    /// The CPUs this process may use.
+    pub grant: CpuGrant,
+    /// Cores and NUMA nodes.
+    pub topology: Topology,
+    /// Memory and pages.
+    pub memory: Memory,
+}
+
+impl Machine {
+    /// This machine, as this process sees it.
+    #[must_use]
+    pub fn probe() -> Self {
+        Self::probe_of(&RealFilesystem, &Affinity::of_this_process())
+    }
+
+    /// The machine that `fs` describes, for a process that the scheduler keeps
+    /// on the CPUs of `affinity`.
+    #[must_use]
+    pub fn probe_of(fs: &dyn Filesystem, affinity: &Affinity) -> Self {
+        Self {
+            cpu: Cpu::read(fs),
+            grant: granted_cpus_of(fs, affinity),
+            topology: Topology::read(fs),
+            memory: Memory::read(fs, rustix::param::page_size()),
+        }
+    }
+}
