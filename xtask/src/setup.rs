@@ -1,0 +1,61 @@
+//! `cargo xtask setup`: what the build needs, installed once.
+//!
+//! Each step looks first and does nothing when there is nothing to do, so a
+//! set-up that was stopped goes on where it was.
+
+mod debian;
+mod model;
+mod python;
+mod rust;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::process::say;
+use crate::repo::Repo;
+
+pub(crate) use python::interpreter;
+
+/// Arguments of `setup`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What the machine is set up for
+    #[arg(value_enum, default_value_t = Purpose::Run)]
+    purpose: Purpose,
+}
+
+/// What a machine is set up for; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Purpose {
+    /// Building and serving
+    Run,
+    /// Tests as well: Python with the official client in `.venv`
+    Test,
+    /// All checks as well: rustfmt, clippy and cargo-deny
+    Ci,
+}
+
+/// Runs the verb.
+pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
+    prepare(repo, args.purpose)?;
+    say("set-up is complete");
+    Ok(())
+}
+
+/// Does what is not done yet.
+///
+/// # Errors
+/// A step failed; the error says what to do about it.
+pub(crate) fn prepare(repo: &Repo, purpose: Purpose) -> Result<()> {
+    debian::packages(purpose)?;
+    rust::wasm_target(repo)?;
+    model::default_model(repo)?;
+    if purpose >= Purpose::Test {
+        python::client(repo)?;
+    }
+    if purpose >= Purpose::Ci {
+        rust::components(repo)?;
+        crate::deny::install(repo)?;
+    }
+    Ok(())
+}
