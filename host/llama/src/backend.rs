@@ -1,0 +1,168 @@
+//! The [`Backend`] over a llama.cpp context.
+//!
+//! llama.cpp guards some of its rules with assertions that abort the process
+//! and others not at all, so each batch is checked here in full first.
+
+use std::sync::Arc;
+
+use llama_cpp_2::model::LlamaModel;
+use nala_engine::{Backend, BackendLimits, BatchEntry, DecodeError, SeqId, StateKind};
+
+use crate::context::{Batch, Context};
+use crate::model;
+use crate::options::LoadOptions;
+
+/// `llama_decode`'s answer where no KV cells are left.
+const NO_CELLS: i32 = 1;
+
+/// A model's context, driven by the engine.
+pub(crate) struct LlamaCpp {
+    context: Context,
+    batch: Batch,
+    limits: BackendLimits,
+    state: StateKind,
+    /// What each sequence holds, in tokens.
+    lengths: Vec<u32>,
+    /// The lengths after the batch at hand; kept to save the allocation.
+    next: Vec<u32>,
+    /// Which entries of the last batch have logits; empty after a failure.
+    outputs: Vec<bool>,
+}
+
+impl LlamaCpp {
+    /// Makes the context. The text of an error is for people.
+    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions, state: StateKind) -> Result<Self, String> {
+        let vocab = u32::try_from(model.vocab().n_tokens()).unwrap_or(0);
+        let limits = options.limits(vocab, model::context_trained(&model));
+        let context = Context::new(model, options)?;
+        let batch = Batch::new(limits.batch_tokens).ok_or("not enough memory for a batch; lower batch_tokens")?;
+        let sequences = limits.sequences as usize;
+        Ok(Self {
+            context,
+            batch,
+            limits,
+            state,
+            lengths: vec![0; sequences],
+            next: vec![0; sequences],
+            outputs: Vec::with_capacity(limits.batch_tokens as usize),
+        })
+    }
+
+    /// Checks a batch against everything llama.cpp demands and leaves the new
+    /// lengths in `self.next`.
+    fn check(&mut self, batch: &[BatchEntry]) -> Result<(), DecodeError> {
+        let limits = self.limits;
+        if batch.is_empty() {
+            return Err(invalid("it is empty"));
+        }
+        if batch.len() > limits.batch_tokens as usize {
+            return Err(invalid(format!("{} entries, but {} is the most", batch.len(), limits.batch_tokens)));
+        }
+        self.next.copy_from_slice(&self.lengths);
+        for (index, entry) in batch.iter().enumerate() {
+            if entry.token >= limits.vocab {
+                return Err(invalid(format!(
+                    "entry {index} is token {} of a vocabulary of {}",
+                    entry.token, limits.vocab
+                )));
+            }
+            let Some(length) = self.next.get_mut(entry.seq.0 as usize) else {
+                return Err(invalid(format!(
+                    "entry {index} is of sequence {}, but there are {}",
+                    entry.seq.0, limits.sequences
+                )));
+            };
+            if entry.position != *length {
+                return Err(invalid(format!(
+                    "entry {index} is at position {} of sequence {}, where {} comes next",
+                    entry.position, entry.seq.0, length
+                )));
+            }
+            if *length >= limits.sequence_tokens {
+                return Err(invalid(format!(
+                    "entry {index} is at position {length}, but a sequence holds {}",
+                    limits.sequence_tokens
+                )));
+            }
+            *length += 1;
+        }
+        if self.state != StateKind::Recurrent
+            && self.next.iter().map(|&length| u64::from(length)).sum::<u64>() > u64::from(limits.kv_cells)
+        {
+            return Err(DecodeError::NoCells);
+        }
+        Ok(())
+    }
+
+    /// Cuts every sequence back to what it held before the batch at hand.
+    fn undo(&mut self) {
+        let changed = self.lengths.iter_mut().zip(&self.next).enumerate();
+        for (seq, (before, after)) in changed {
+            if *before == *after {
+                continue;
+            }
+            let seq = i32::try_from(seq).unwrap_or(0);
+            if !self.context.remove(seq, before.cast_signed()) {
+                // A recurrent state cannot go back. It is dropped, so that the
+                // next batch of this sequence is refused instead of wrong.
+                self.context.remove(seq, 0);
+                *before = 0;
+            }
+        }
+    }
+}
+
+impl Backend for LlamaCpp {
+    fn limits(&self) -> BackendLimits {
+        self.limits
+    }
+
+    fn decode(&mut self, batch: &[BatchEntry]) -> Result<(), DecodeError> {
+        self.check(batch)?;
+        if !self.batch.fill(batch) {
+            return Err(invalid("it is too long"));
+        }
+        self.outputs.clear();
+        match self.context.decode(&self.batch) {
+            Ok(()) => {
+                self.outputs.extend(batch.iter().map(|entry| entry.logits));
+                self.lengths.copy_from_slice(&self.next);
+                Ok(())
+            }
+            Err((code, errors)) => {
+                self.undo();
+                Err(match code {
+                    NO_CELLS => DecodeError::NoCells,
+                    -1 => invalid(errors),
+                    _ => DecodeError::Failed(format!("llama_decode returned {code}: {errors}")),
+                })
+            }
+        }
+    }
+
+    fn logits(&self, index: usize) -> Option<&[f32]> {
+        if !self.outputs.get(index).copied().unwrap_or(false) {
+            return None;
+        }
+        self.context.logits(i32::try_from(index).ok()?, self.limits.vocab as usize)
+    }
+
+    fn truncate(&mut self, seq: SeqId, len: u32) -> bool {
+        let Some(length) = self.lengths.get_mut(seq.0 as usize) else {
+            // Nothing to drop in a sequence that cannot be.
+            return len == 0;
+        };
+        if len >= *length {
+            return true;
+        }
+        let removed = self.context.remove(seq.0.cast_signed(), len.cast_signed());
+        if removed {
+            *length = len;
+        }
+        removed
+    }
+}
+
+fn invalid(reason: impl Into<String>) -> DecodeError {
+    DecodeError::InvalidBatch(reason.into())
+}

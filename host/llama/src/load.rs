@@ -1,0 +1,89 @@
+//! From a path to a model ready to be served.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use nala_engine::{Backend, LoadedModel};
+
+use crate::backend::LlamaCpp;
+use crate::error::LoadError;
+use crate::header::{self, Header};
+use crate::log;
+use crate::model;
+use crate::options::LoadOptions;
+use crate::system;
+use crate::tokenizer::Vocabulary;
+
+/// Loads a model, memory-mapped.
+///
+/// `progress` is told the part that is loaded, from 0.0 to 1.0, on this thread.
+/// The context (the KV cells) is made later, by [`LoadedModel::backend`].
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'static) -> Result<LoadedModel, LoadError> {
+    options.check().map_err(LoadError::Options)?;
+    let (model, header) = read(path, progress)?;
+    let info = model::info(&model, &header.arch);
+    let vocabulary =
+        Vocabulary::new(Arc::clone(&model)).ok_or_else(|| LoadError::NoVocabulary { path: path.to_path_buf() })?;
+    let (options, state) = (options.clone(), info.state);
+    Ok(LoadedModel {
+        info,
+        tokenizer: Arc::new(vocabulary),
+        backend: Box::new(move || {
+            let backend = LlamaCpp::new(model, &options, state)?;
+            Ok(Box::new(backend) as Box<dyn Backend>)
+        }),
+    })
+}
+
+/// Checks a file and has llama.cpp map it.
+pub(crate) fn read(
+    path: &Path,
+    mut progress: impl FnMut(f32) + 'static,
+) -> Result<(Arc<LlamaModel>, Header), LoadError> {
+    let header = header::check(path)?;
+    if header.tensors == 0 {
+        return Err(LoadError::NoWeights { path: path.to_path_buf() });
+    }
+    if !header.has_tokens {
+        return Err(LoadError::NoVocabulary { path: path.to_path_buf() });
+    }
+    if path.to_str().is_none_or(|path| path.contains('\0')) {
+        return Err(LoadError::BadPath { path: path.to_path_buf() });
+    }
+    let backend = system::backend().ok_or_else(|| LoadError::Refused {
+        path: path.to_path_buf(),
+        reason: "other code of this process holds llama.cpp".to_owned(),
+    })?;
+    let params = LlamaModelParams::default().with_use_mmap(true).with_progress_callback(
+        // A panic must not unwind into C.
+        move |part| catch_unwind(AssertUnwindSafe(|| progress(part))).is_ok(),
+    );
+    let (model, errors) = log::capture(|| LlamaModel::load_from_file(backend, path, &params));
+    let model = model.map_err(|error| {
+        let reason = if errors.is_empty() { error.to_string() } else { errors };
+        refusal(path, &header.arch, reason)
+    })?;
+    if !model::is_plain_decoder(&model) {
+        return Err(LoadError::NotADecoder { path: path.to_path_buf(), arch: header.arch });
+    }
+    Ok((Arc::new(model), header))
+}
+
+/// Sorts llama.cpp's error lines, which is all it gives.
+fn refusal(path: &Path, arch: &str, reason: String) -> LoadError {
+    let path = path.to_path_buf();
+    let says = |words: &[&str]| words.iter().any(|words| reason.contains(words));
+    if says(&["unknown model architecture", "unsupported model architecture"]) {
+        LoadError::UnsupportedArchitecture { path, arch: arch.to_owned() }
+    } else if says(&["bad_alloc", "failed to allocate", "unable to allocate", "mmap failed"]) {
+        LoadError::OutOfMemory { path, reason }
+    } else {
+        LoadError::Refused { path, reason }
+    }
+}

@@ -1,0 +1,125 @@
+//! How a model is loaded and its context is made.
+
+use std::num::NonZeroUsize;
+
+use nala_engine::BackendLimits;
+
+/// The most sequences one context of this llama.cpp can hold (`LLAMA_MAX_SEQ`).
+pub(crate) const MAX_SEQUENCES: u32 = 256;
+
+/// The most threads ggml takes (`GGML_MAX_N_THREADS`).
+pub(crate) const MAX_THREADS: usize = 512;
+
+/// Whether attention is computed by ggml's fused kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FlashAttention {
+    /// Where llama.cpp finds that the device supports it.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never: plain matrix products and a softmax.
+    Off,
+}
+
+/// How a model is loaded and its context is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Threads that decode single tokens. None: as many as the process may run
+    /// in parallel.
+    pub threads: Option<NonZeroUsize>,
+    /// Threads that decode larger batches. None: as [`LoadOptions::threads`].
+    pub batch_threads: Option<NonZeroUsize>,
+    /// KV cells, one a token, shared by all sequences.
+    pub kv_cells: u32,
+    /// The most tokens of one batch.
+    pub batch_tokens: u32,
+    /// The most tokens computed at once; larger batches run in parts.
+    pub micro_batch_tokens: u32,
+    /// The most sequences, at most 256.
+    pub max_sequences: u32,
+    /// How attention is computed.
+    pub flash_attention: FlashAttention,
+}
+
+impl Default for LoadOptions {
+    /// All cores, 16,384 cells, batches of 512 tokens, 64 sequences, flash
+    /// attention where it is supported.
+    fn default() -> Self {
+        Self {
+            threads: None,
+            batch_threads: None,
+            kv_cells: 16_384,
+            batch_tokens: 512,
+            micro_batch_tokens: 512,
+            max_sequences: 64,
+            flash_attention: FlashAttention::Auto,
+        }
+    }
+}
+
+impl LoadOptions {
+    /// Threads for single tokens and for larger batches.
+    pub(crate) fn thread_counts(&self) -> (usize, usize) {
+        let own = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or_else(own, NonZeroUsize::get).min(MAX_THREADS);
+        let batch = self.batch_threads.map_or(threads, NonZeroUsize::get).min(MAX_THREADS);
+        (threads, batch)
+    }
+
+    /// Says what is wrong with the numbers, if anything is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let ranges = [
+            ("kv_cells", self.kv_cells, 1, i32::MAX as u32 / 2),
+            ("batch_tokens", self.batch_tokens, 1, 1 << 20),
+            ("micro_batch_tokens", self.micro_batch_tokens, 1, 1 << 20),
+            ("max_sequences", self.max_sequences, 1, MAX_SEQUENCES),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(format!("{name} is {value} but must be from {least} to {most}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a context of these options holds for a model trained for
+    /// `ctx_train` tokens (0: unknown).
+    pub(crate) fn limits(&self, vocab: u32, ctx_train: u32) -> BackendLimits {
+        let trained = if ctx_train == 0 { u32::MAX } else { ctx_train };
+        BackendLimits {
+            kv_cells: self.kv_cells,
+            sequence_tokens: trained.min(self.kv_cells),
+            batch_tokens: self.batch_tokens.min(self.kv_cells),
+            sequences: self.max_sequences,
+            vocab,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_in_range() {
+        assert_eq!(LoadOptions::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_named() {
+        let options = LoadOptions { max_sequences: 257, ..LoadOptions::default() };
+        assert_eq!(options.check().unwrap_err(), "max_sequences is 257 but must be from 1 to 256");
+        let options = LoadOptions { kv_cells: 0, ..LoadOptions::default() };
+        assert!(options.check().unwrap_err().starts_with("kv_cells is 0"));
+    }
+
+    #[test]
+    fn a_sequence_fits_the_cells_and_the_training_context() {
+        let options = LoadOptions { kv_cells: 300, ..LoadOptions::default() };
+        assert_eq!(options.limits(10, 8192).sequence_tokens, 300);
+        assert_eq!(options.limits(10, 100).sequence_tokens, 100);
+        assert_eq!(options.limits(10, 0).sequence_tokens, 300);
+        assert_eq!(options.limits(10, 0).batch_tokens, 300);
+    }
+}
