@@ -10,7 +10,7 @@ mod response;
 mod serve;
 
 pub use body::{BodyWriter, Sse};
-pub use request::{MAX_BODY, Method, Request};
+pub use request::{MAX_BODY, Method, Request, percent_decode};
 pub use response::{IntoResponse, Response};
 #[doc(hidden)]
 pub use serve::serve;

@@ -212,10 +212,15 @@ fn read(body: &IncomingBody, limit: u64) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Undoes `application/x-www-form-urlencoded`. What is not a valid escape stays
-/// as it is, and bytes that are not UTF-8 become U+FFFD.
-fn decode(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '+']) {
+/// Undoes percent-encoding, as in a segment of a path. What is not a valid escape
+/// stays as it is, and bytes that are not UTF-8 become U+FFFD.
+///
+/// ```
+/// assert_eq!(nala_sdk::http::percent_decode("a%2Fb+c"), "a/b+c");
+/// ```
+#[must_use]
+pub fn percent_decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
         return Cow::Borrowed(text);
     }
     let mut bytes = Vec::with_capacity(text.len());
@@ -223,7 +228,6 @@ fn decode(text: &str) -> Cow<'_, str> {
     while let Some((&byte, tail)) = rest.split_first() {
         rest = tail;
         match (byte, tail) {
-            (b'+', _) => bytes.push(b' '),
             (b'%', [high, low, after @ ..]) => match (hex(*high), hex(*low)) {
                 (Some(high), Some(low)) => {
                     bytes.push(high << 4 | low);
@@ -235,6 +239,14 @@ fn decode(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Undoes `application/x-www-form-urlencoded`, where a plus is a blank.
+fn decode(text: &str) -> Cow<'_, str> {
+    match text.contains('+') {
+        true => Cow::Owned(percent_decode(&text.replace('+', " ")).into_owned()),
+        false => percent_decode(text),
+    }
 }
 
 fn hex(digit: u8) -> Option<u8> {

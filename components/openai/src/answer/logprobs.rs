@@ -1,0 +1,40 @@
+//! `choices[].logprobs`.
+
+use nala_sdk::llm::Sampled;
+
+use super::Bytes;
+use crate::json;
+
+/// Stands for a probability of nothing, for which JSON has no number; OpenAI's
+/// documentation names this one.
+const NEVER: f32 = -9999.0;
+
+/// Appends the entries of `logprobs.content`, after a comma where there are some
+/// already.
+pub(super) fn entries(tokens: &[Sampled], bytes: &mut impl Bytes, out: &mut Vec<u8>) {
+    for sampled in tokens {
+        if out.last() == Some(&b'}') {
+            out.push(b',');
+        }
+        open(sampled.id, sampled.logprob.unwrap_or(NEVER), bytes, out);
+        out.extend_from_slice(b",\"top_logprobs\":[");
+        for (index, alt) in sampled.alts.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            open(alt.id, alt.logprob, bytes, out);
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+    }
+}
+
+/// Appends a token without the closing brace.
+fn open(token: u32, logprob: f32, bytes: &mut impl Bytes, out: &mut Vec<u8>) {
+    let bytes = bytes(token);
+    out.extend_from_slice(b"{\"token\":");
+    json::string(&String::from_utf8_lossy(&bytes), out);
+    let logprob = if logprob.is_finite() { logprob.max(NEVER) } else { NEVER };
+    let list: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    out.extend_from_slice(format!(",\"logprob\":{logprob},\"bytes\":[{}]", list.join(",")).as_bytes());
+}

@@ -1,0 +1,162 @@
+use nala_sdk::http::Response;
+use nala_sdk::llm::{Alt, Sampled};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::parameters::StreamUsage;
+
+fn head() -> Head {
+    Head { id: "chatcmpl-1".to_owned(), created: 17, model: "the \"model\"".to_owned() }
+}
+
+fn chunk(text: &str, tokens: &[Token], finish: Option<Finish>) -> Result<Chunk, Error> {
+    let tokens = tokens.iter().map(|id| Sampled {
+        id: *id,
+        logprob: Some(-0.5),
+        alts: vec![Alt { id: *id, logprob: -0.5 }, Alt { id: 0, logprob: f32::NEG_INFINITY }],
+        forced: false,
+    });
+    Ok(Chunk { tokens: tokens.collect(), text: text.to_owned(), finish })
+}
+
+fn answer(chunks: Vec<Result<Chunk, Error>>) -> Answer<impl Chunks, impl Bytes> {
+    Answer {
+        head: head(),
+        prompt: PrefillInfo { cached: 2, computed: 3 },
+        logprobs: false,
+        chunks: chunks.into_iter(),
+        bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
+    }
+}
+
+fn hello() -> Vec<Result<Chunk, Error>> {
+    vec![
+        chunk("Hel\"lo\n", &[1], None),
+        // A part of a character.
+        chunk("", &[2], None),
+        chunk("ö", &[3], None),
+        chunk("!", &[4], Some(Finish::StopToken)),
+    ]
+}
+
+fn events(answer: Answer<impl Chunks + 'static, impl Bytes + 'static>, usage: StreamUsage) -> Vec<String> {
+    let response = Response::stream("text/event-stream", move |out| answer.stream(usage, out));
+    let text = String::from_utf8(response.into_bytes().unwrap()).unwrap();
+    assert!(text.ends_with("\n\n"));
+    text.trim_end().split("\n\n").map(|event| event.strip_prefix("data: ").unwrap().to_owned()).collect()
+}
+
+fn parsed(events: &[String]) -> Vec<Value> {
+    events.iter().map(|event| serde_json::from_str(event).unwrap()).collect()
+}
+
+#[test]
+fn a_stream_is_role_content_end_and_done() {
+    let events = events(answer(hello()), StreamUsage::Absent);
+    let (done, chunks) = events.split_last().unwrap();
+    assert_eq!(done, "[DONE]");
+    let chunks = parsed(chunks);
+    for chunk in &chunks {
+        assert_eq!(chunk["id"], "chatcmpl-1");
+        assert_eq!(chunk["object"], "chat.completion.chunk");
+        assert_eq!(chunk["created"], 17);
+        assert_eq!(chunk["model"], "the \"model\"");
+        assert!(chunk.get("usage").is_none());
+    }
+    let deltas: Vec<_> = chunks.iter().map(|chunk| chunk["choices"][0]["delta"].clone()).collect();
+    assert_eq!(
+        deltas,
+        [
+            json!({"role": "assistant", "content": ""}),
+            json!({"content": "Hel\"lo\n"}),
+            json!({"content": "ö"}),
+            json!({"content": "!"}),
+            json!({}),
+        ]
+    );
+    let reasons: Vec<_> = chunks.iter().map(|chunk| chunk["choices"][0]["finish_reason"].clone()).collect();
+    assert_eq!(reasons, [json!(null), json!(null), json!(null), json!(null), json!("stop")]);
+}
+
+#[test]
+fn usage_comes_in_a_chunk_of_its_own() {
+    let events = events(answer(hello()), StreamUsage::Included);
+    let chunks = parsed(&events[..events.len() - 1]);
+    let (last, before) = chunks.split_last().unwrap();
+    assert!(before.iter().all(|chunk| chunk["usage"] == json!(null) && chunk.get("usage").is_some()));
+    assert_eq!(last["choices"], json!([]));
+    assert_eq!(
+        last["usage"],
+        json!({
+            "prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9,
+            "prompt_tokens_details": {"cached_tokens": 2},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        })
+    );
+}
+
+#[test]
+fn an_error_in_the_middle_ends_the_stream_with_its_envelope() {
+    let broken = vec![chunk("a", &[1], None), Err(Error::Backend("out of luck".to_owned()))];
+    for chunks in [broken, vec![chunk("a", &[1], None), chunk("", &[], Some(Finish::Preempted))]] {
+        let events = events(answer(chunks), StreamUsage::Included);
+        let all = parsed(&events);
+        assert_eq!(all.len(), 3, "no [DONE], no usage");
+        assert_eq!(all[2]["error"]["type"], "server_error");
+    }
+}
+
+#[test]
+fn the_whole_answer_is_one_object() {
+    let body: Value = serde_json::from_slice(&answer(hello()).whole().unwrap()).unwrap();
+    assert_eq!(body["object"], "chat.completion");
+    assert_eq!(
+        body["choices"],
+        json!([{
+            "index": 0,
+            "message": {"role": "assistant", "content": "Hel\"lo\nö!", "refusal": null},
+            "logprobs": null,
+            "finish_reason": "stop",
+        }])
+    );
+    assert_eq!(body["usage"]["completion_tokens"], 4);
+}
+
+#[test]
+fn the_end_of_the_context_is_a_length() {
+    for finish in [Finish::Length, Finish::ContextFull] {
+        let body = answer(vec![chunk("x", &[1], Some(finish))]).whole().unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["choices"][0]["finish_reason"], "length");
+    }
+    let cut = answer(vec![chunk("x", &[1], Some(Finish::Cancelled))]).whole().unwrap_err();
+    assert_eq!(cut.status, 503);
+    assert_eq!(answer(vec![chunk("x", &[1], None)]).whole().unwrap_err().status, 500);
+}
+
+#[test]
+fn log_probabilities_are_reported_in_both_shapes() {
+    let asked = |mut answer: Answer<_, _>| {
+        answer.logprobs = true;
+        answer
+    };
+    let entry = |token: &str, first: u8| {
+        json!({
+            "token": token, "logprob": -0.5, "bytes": [first, 0xe4],
+            "top_logprobs": [
+                {"token": token, "logprob": -0.5, "bytes": [first, 0xe4]},
+                {"token": "a\u{fffd}", "logprob": -9999, "bytes": [b'a', 0xe4]},
+            ],
+        })
+    };
+    let expected = [entry("b\u{fffd}", b'b'), entry("c\u{fffd}", b'c')];
+    let chunks = || vec![chunk("x", &[1, 2], Some(Finish::Length))];
+
+    let number = |value: &Value| value.to_string().replace("-9999.0", "-9999");
+    let body: Value = serde_json::from_slice(&asked(answer(chunks())).whole().unwrap()).unwrap();
+    assert_eq!(number(&body["choices"][0]["logprobs"]["content"]), number(&json!(expected)));
+
+    let events = events(asked(answer(chunks())), StreamUsage::Absent);
+    let content: Value = serde_json::from_str(&events[1]).unwrap();
+    assert_eq!(number(&content["choices"][0]["logprobs"]["content"]), number(&json!(expected)));
+}

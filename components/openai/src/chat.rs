@@ -1,0 +1,40 @@
+//! `POST /v1/chat/completions`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use nala_sdk::http::{Request, Response};
+use nala_sdk::wasi::random::random::get_random_u64;
+
+use crate::answer::{Answer, Head};
+use crate::error::ApiError;
+use crate::parameters::{self, Delivery};
+use crate::prompt::{self, Begun};
+
+/// Answers a conversation.
+///
+/// # Errors
+/// [`ApiError`], as long as no token has been sent.
+pub fn complete(request: Request) -> Result<Response, ApiError> {
+    let parameters = parameters::read(&request.bytes()?)?;
+    let Begun { model, prompt, mut generation } = prompt::begin(&parameters)?;
+    // The first token is awaited here, so that what fails up to it has a status.
+    let first = generation.next().transpose()?;
+
+    let head = Head {
+        id: format!("chatcmpl-{:016x}{:016x}", get_random_u64(), get_random_u64()),
+        created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs()),
+        model: parameters.model,
+    };
+    let answer = Answer {
+        head,
+        prompt,
+        logprobs: parameters.top_logprobs.is_some(),
+        chunks: first.map(Ok).into_iter().chain(generation),
+        bytes: move |token| model.decode(&[token]).unwrap_or_default(),
+    };
+    match parameters.delivery {
+        Delivery::Whole => Ok(Response::new(200, "application/json", answer.whole()?)),
+        Delivery::Events(usage) => Ok(Response::stream("text/event-stream", move |out| answer.stream(usage, out))
+            .with_header("cache-control", "no-cache")),
+    }
+}

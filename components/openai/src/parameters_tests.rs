@@ -1,0 +1,145 @@
+use serde_json::json;
+
+use super::*;
+
+/// A valid request with some more parameters.
+fn with(more: Value) -> Result<Parameters, ApiError> {
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
+        body.extend(more);
+    }
+    read(body.to_string().as_bytes())
+}
+
+#[test]
+fn the_least_request_has_openais_defaults() {
+    let read = with(json!({"temperature": null, "tools": null, "stop": null})).unwrap();
+    assert_eq!(read.sampler, Sampler { min_p: DEFAULT_MIN_P, ..Sampler::default() });
+    assert_eq!(read.max_tokens, None);
+    assert_eq!(read.delivery, Delivery::Whole);
+    assert_eq!((read.top_logprobs, read.stop.len(), read.bias.len()), (None, 0, 0));
+}
+
+#[test]
+fn all_parameters_arrive() {
+    let read = with(json!({
+        "temperature": 0, "top_p": 0.5, "top_k": 40, "min_p": 0.25, "repeat_penalty": 1.5,
+        "frequency_penalty": -2, "presence_penalty": 2, "seed": -1, "stop": ["a", "b"],
+        "max_completion_tokens": 7, "max_tokens": 7, "n": 1, "stream": true,
+        "stream_options": {"include_usage": true, "include_obfuscation": false},
+        "logprobs": true, "top_logprobs": 20, "logit_bias": {"3": -100, "4": 1.5},
+    }))
+    .unwrap();
+    let sampler = Sampler {
+        temperature: 0.0,
+        top_p: 0.5,
+        top_k: 40,
+        min_p: 0.25,
+        repeat_penalty: 1.5,
+        frequency_penalty: -2.0,
+        presence_penalty: 2.0,
+        penalty_window: 0,
+        seed: Some(u64::MAX),
+    };
+    assert_eq!(read.sampler, sampler);
+    assert_eq!((read.max_tokens, read.top_logprobs), (Some(7), Some(20)));
+    assert_eq!(read.stop, ["a", "b"]);
+    assert_eq!(read.bias, [Bias { id: 3, add: -100.0 }, Bias { id: 4, add: 1.5 }]);
+    assert_eq!(read.delivery, Delivery::Events(StreamUsage::Included));
+}
+
+#[test]
+fn a_cut_of_the_clients_own_replaces_the_default_one() {
+    assert_eq!(with(json!({"top_p": 0.9})).unwrap().sampler.min_p, 0.0);
+    assert_eq!(with(json!({"top_k": 10})).unwrap().sampler.min_p, 0.0);
+    assert_eq!(with(json!({"min_p": 0.0})).unwrap().sampler.min_p, 0.0);
+}
+
+#[test]
+fn what_is_out_of_range_is_named() {
+    for (more, param) in [
+        (json!({"model": 1}), "model"),
+        (json!({"model": null}), "model"),
+        (json!({"temperature": -0.1}), "temperature"),
+        (json!({"temperature": 2.1}), "temperature"),
+        (json!({"temperature": "hot"}), "temperature"),
+        (json!({"top_p": 1.5}), "top_p"),
+        (json!({"top_k": -1}), "top_k"),
+        (json!({"min_p": 2}), "min_p"),
+        (json!({"repeat_penalty": 0}), "repeat_penalty"),
+        (json!({"frequency_penalty": 3}), "frequency_penalty"),
+        (json!({"presence_penalty": -3}), "presence_penalty"),
+        (json!({"seed": 1.5}), "seed"),
+        (json!({"stop": ""}), "stop"),
+        (json!({"stop": ["a", 1]}), "stop"),
+        (json!({"stop": vec!["x"; 17]}), "stop"),
+        (json!({"max_tokens": -1}), "max_tokens"),
+        (json!({"max_tokens": 0}), "max_tokens"),
+        (json!({"max_tokens": 1.5}), "max_tokens"),
+        (json!({"max_tokens": "5"}), "max_tokens"),
+        (json!({"max_completion_tokens": -5}), "max_completion_tokens"),
+        (json!({"max_tokens": 1, "max_completion_tokens": 2}), "max_tokens"),
+        (json!({"n": 2}), "n"),
+        (json!({"n": 0}), "n"),
+        (json!({"stream": 1}), "stream"),
+        (json!({"stream_options": {}}), "stream_options"),
+        (json!({"stream": true, "stream_options": 1}), "stream_options"),
+        (json!({"stream": true, "stream_options": {"x": 1}}), "stream_options.x"),
+        (json!({"stream": true, "stream_options": {"include_usage": 1}}), "stream_options.include_usage"),
+        (json!({"logprobs": 3}), "logprobs"),
+        (json!({"top_logprobs": 3}), "top_logprobs"),
+        (json!({"logprobs": true, "top_logprobs": 21}), "top_logprobs"),
+        (json!({"logit_bias": {"a": 1}}), "logit_bias"),
+        (json!({"logit_bias": {"1": 101}}), "logit_bias"),
+        (json!({"logit_bias": [1]}), "logit_bias"),
+        (json!({"temprature": 1}), "temprature"),
+    ] {
+        let error = with(more.clone()).expect_err(&more.to_string());
+        assert_eq!((error.status, error.param.as_deref()), (400, Some(param)), "{more}");
+        assert!(error.message.contains(param), "{more}: {}", error.message);
+    }
+    let message = with(json!({"max_tokens": -1})).unwrap_err().message;
+    assert_eq!(message, "'max_tokens' must be an integer of at least 1, not -1");
+}
+
+#[test]
+fn the_policy_is_applied() {
+    let harmless = with(json!({
+        "user": "u", "metadata": {"a": "b"}, "store": true, "tools": [], "tool_choice": "none",
+        "response_format": {"type": "text"}, "modalities": ["text"], "parallel_tool_calls": true,
+        "reasoning_effort": "none", "verbosity": "medium",
+    }));
+    assert!(harmless.is_ok(), "{harmless:?}");
+    for (name, value) in [
+        ("tools", json!([{"type": "function"}])),
+        ("tool_choice", json!("required")),
+        ("response_format", json!({"type": "json_object"})),
+        ("functions", json!([{}])),
+        ("audio", json!({})),
+        ("modalities", json!(["text", "audio"])),
+        ("reasoning_effort", json!("high")),
+    ] {
+        let error = with(json!({ name: value })).unwrap_err();
+        assert_eq!(error.code, Some("unsupported_parameter"));
+        assert!(error.message.contains("not supported yet"), "{}", error.message);
+        assert_eq!(error.param.as_deref(), Some(name));
+    }
+}
+
+#[test]
+fn no_parameter_has_two_policies() {
+    let mut names: Vec<_> = READ.iter().chain(OTHER.iter().map(|(name, _)| name)).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn other_json_than_objects_is_refused() {
+    for body in ["[]", "1", "\"x\"", "null"] {
+        assert!(read(body.as_bytes()).unwrap_err().message.contains("must be a JSON object"));
+    }
+    assert!(read(b"{\"a\": \xff}").unwrap_err().message.contains("column"));
+    assert!(read("[".repeat(10_000).as_bytes()).unwrap_err().message.contains("recursion"));
+}
