@@ -1,1 +1,19 @@
-//! manifest
+//! `spin.toml`, manifest version 2, read strictly into a typed [`Application`].
+//!
+//! What Spin knows and this version of Nala cannot honour is an error, never
+//! ignored; so are unknown keys, everywhere but under the `tool` tables of
+//! other programs. Nala's own settings stand in `[application.tool.nala]` and
+//! `[component.ID.tool.nala]`, which Spin ignores.
+//!
+//! Source: <https://spinframework.dev/manifest-reference>.
+
+pub mod routes;
+
+mod application;
+mod diagnostic;
+mod quantity;
+mod raw;
+mod refused;
+
+pub use application::{Application, Build, Component, HttpTrigger, Limits, Warning};
+pub use diagnostic::{Diagnostic, Error};
