@@ -1,5 +1,7 @@
 //! What Jinja2 itself makes of conversations, and who wrote what of it.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test, its helpers included")]
+
 use chat_template::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall, render_at};
 use serde_json::Value;
 
