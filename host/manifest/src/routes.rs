@@ -119,6 +119,9 @@ impl FromStr for Route {
             return Err(InvalidRoute::Character);
         }
         let inner = text.strip_prefix('/').ok_or(InvalidRoute::NoSlash)?;
+        if text.contains("//") {
+            return Err(InvalidRoute::EmptySegment);
+        }
         let mut route = Self { segments: Vec::new(), wildcard: false };
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         if inner.is_empty() {
