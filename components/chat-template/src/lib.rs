@@ -3,7 +3,7 @@
 //!
 //! Templates are Jinja programs that come in model files, so they are foreign
 //! code: they run here, in a component with a store and limits of its own, on
-//! [minijinja](minijinja) set up to behave as transformers' environment does
+//! [minijinja] set up to behave as transformers' environment does
 //! (see [`mod@engine`]), with a budget of work, of nesting and of output.
 //!
 //! What comes out is not one text but pieces that say who wrote them, see

@@ -81,6 +81,12 @@ mod bindings {
 #[macro_export]
 macro_rules! handler {
     ($handle:path) => {
+        // Natively the handler is only checked, so that it can be tested.
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = {
+            let _: fn($crate::http::Request) -> _ = $handle;
+        };
+
         #[cfg(target_family = "wasm")]
         #[allow(
             unsafe_code,
