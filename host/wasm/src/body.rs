@@ -1,0 +1,99 @@
+//! A response's body on its way out.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use thiserror::Error;
+use wasmtime_wasi_http::WasiBody;
+
+use crate::control::RequestControl;
+use crate::error::{HandleError, stopped};
+
+/// Why a body ended before its time.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// A limit stopped the guest.
+    #[error("{}", .0.message())]
+    Stopped(HandleError),
+    /// The guest ended without finishing the body: it trapped or gave up.
+    #[error("the handler ended before its response was complete: {0}")]
+    Incomplete(String),
+}
+
+/// The body as the guest writes it. Dropping it before its end ends the guest's
+/// instance, and with it everything that the instance holds.
+pub struct ResponseBody {
+    inner: WasiBody,
+    guard: GoneGuard,
+    app: Arc<str>,
+}
+
+impl ResponseBody {
+    pub(crate) fn new(inner: WasiBody, guard: GoneGuard, app: Arc<str>) -> Self {
+        Self { inner, guard, app }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = &mut *self;
+        let frame = match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+            Some(Ok(frame)) => Some(Ok(frame)),
+            Some(Err(error)) => {
+                let error = match this.guard.control.stopped() {
+                    Some(reason) => BodyError::Stopped(stopped(reason)),
+                    None => BodyError::Incomplete(error.to_string()),
+                };
+                tracing::warn!(app = &*this.app, %error, "a response broke off");
+                this.guard.disarm();
+                Some(Err(error))
+            }
+            None => {
+                this.guard.disarm();
+                None
+            }
+        };
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// Tells the instance that nobody wants its response any more, unless it was
+/// disarmed.
+pub(crate) struct GoneGuard {
+    control: Arc<RequestControl>,
+    armed: bool,
+}
+
+impl GoneGuard {
+    pub(crate) fn new(control: Arc<RequestControl>) -> Self {
+        Self { control, armed: true }
+    }
+
+    /// The response is complete: what the guest still does, it does for itself.
+    fn disarm(&mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for GoneGuard {
+    fn drop(&mut self) {
+        if self.armed {
+            self.control.gone.cancel();
+        }
+    }
+}

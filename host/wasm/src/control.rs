@@ -1,0 +1,96 @@
+//! Ends an instance from outside: when its client is gone, or its time is up.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
+
+use crate::outcome::{Outcome, Stopped};
+
+/// One request, as its instance and its caller share it.
+#[derive(Debug)]
+pub(crate) struct RequestControl {
+    /// Cancelled when nobody wants the response any more.
+    pub(crate) gone: CancellationToken,
+    /// When the wall time is up.
+    pub(crate) deadline: Instant,
+    /// Held until instance and response are gone.
+    _permit: OwnedSemaphorePermit,
+    /// Where the instance's store says what stopped it, once there is one.
+    outcome: OnceLock<Arc<Outcome>>,
+}
+
+impl RequestControl {
+    pub(crate) fn new(deadline: Instant, permit: OwnedSemaphorePermit) -> Self {
+        Self { gone: CancellationToken::new(), deadline, _permit: permit, outcome: OnceLock::new() }
+    }
+
+    /// The limit that stopped the instance, if one did.
+    pub(crate) fn stopped(&self) -> Option<Stopped> {
+        self.outcome.get()?.stopped()
+    }
+
+    /// Whether the instance was refused memory.
+    pub(crate) fn memory_refused(&self) -> bool {
+        self.outcome.get().is_some_and(|outcome| outcome.memory_refused())
+    }
+}
+
+/// The request of a worker, once it has taken it up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slot(Arc<OnceLock<Arc<RequestControl>>>);
+
+impl Slot {
+    pub(crate) fn attach(&self, control: Arc<RequestControl>, outcome: Arc<Outcome>) {
+        // A worker takes up one request only, so both are empty.
+        let _ = control.outcome.set(outcome);
+        let _ = self.0.set(control);
+    }
+
+    fn get(&self) -> Option<&Arc<RequestControl>> {
+        self.0.get()
+    }
+}
+
+/// Tells the worker to drop its instance. Polled outside of the store, and so
+/// also while the guest spins or waits in a host call.
+pub(crate) struct Expiration {
+    slot: Slot,
+    waits: Option<Waits>,
+}
+
+struct Waits {
+    gone: Pin<Box<WaitForCancellationFutureOwned>>,
+    deadline: Pin<Box<tokio::time::Sleep>>,
+}
+
+impl Expiration {
+    pub(crate) fn new(slot: Slot) -> Self {
+        Self { slot, waits: None }
+    }
+}
+
+impl WorkerExpiration for Expiration {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, _status: WorkerStatus, _start: Instant) -> Poll<()> {
+        let this = &mut *self;
+        // Polled after every turn of the store, so a request that has just been
+        // attached is seen at once.
+        let Some(control) = this.slot.get() else { return Poll::Pending };
+        let waits = this.waits.get_or_insert_with(|| Waits {
+            gone: Box::pin(control.gone.clone().cancelled_owned()),
+            deadline: Box::pin(tokio::time::sleep_until(control.deadline.into())),
+        });
+        if waits.gone.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        ready!(waits.deadline.as_mut().poll(cx));
+        if let Some(outcome) = control.outcome.get() {
+            outcome.stop(Stopped::Wall);
+        }
+        Poll::Ready(())
+    }
+}

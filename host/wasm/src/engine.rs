@@ -1,0 +1,147 @@
+//! The wasmtime engine that all components share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::Semaphore;
+use wasmtime::{Cache, Config, Engine, PoolingAllocationConfig};
+
+use crate::cache::CompileCache;
+use crate::metrics::RuntimeMetrics;
+use crate::tick::Ticker;
+
+/// Settings of a [`Runtime`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeConfig {
+    /// Where compiled code is kept.
+    pub cache: CompileCache,
+    /// How often running guests look up: the grain of CPU limits and of turns
+    /// between guests.
+    pub tick: Duration,
+    /// The most instances at a time.
+    pub instances: u32,
+    /// The most memory that any component may be given, in bytes.
+    pub max_memory_bytes: usize,
+    /// How long a request waits for one of the instances before it is refused.
+    pub admission_wait: Duration,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self {
+            cache: CompileCache::Off,
+            tick: Duration::from_millis(10),
+            instances: 500,
+            max_memory_bytes: 1 << 30,
+            admission_wait: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Why there is no runtime.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The folder for compiled code cannot be used.
+    #[error(
+        "compiled code cannot be kept in {}: {reason}; name another folder with --cache-dir, or use --no-cache",
+        path.display()
+    )]
+    Cache {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// wasmtime refused its configuration on this machine.
+    #[error("the WebAssembly engine cannot be set up: {0}")]
+    Engine(String),
+    /// The operating system gave no thread.
+    #[error("no thread for the epoch clock: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// Compiles and runs components. A cheap handle: clones share the engine.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(crate) engine: Engine,
+    pub(crate) config: Arc<RuntimeConfig>,
+    pub(crate) metrics: RuntimeMetrics,
+    pub(crate) room: Arc<Semaphore>,
+    cache: Option<Cache>,
+    _ticker: Arc<Ticker>,
+}
+
+impl Runtime {
+    /// Sets the engine up.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn new(config: RuntimeConfig) -> Result<Self, StartError> {
+        let cache = config.cache.open().map_err(|(path, reason)| StartError::Cache { path, reason })?;
+        let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
+        let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
+        let room = Arc::new(Semaphore::new(config.instances as usize));
+        let metrics = RuntimeMetrics::default();
+        Ok(Self { engine, config: Arc::new(config), metrics, room, cache, _ticker: ticker })
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn config(&self) -> &RuntimeConfig {
+        &self.config
+    }
+
+    /// What the runtime counts.
+    #[must_use]
+    pub fn metrics(&self) -> &RuntimeMetrics {
+        &self.metrics
+    }
+
+    /// How many components came out of the cache, and how many were compiled.
+    #[must_use]
+    pub fn cache_use(&self) -> (usize, usize) {
+        self.cache.as_ref().map_or((0, 0), |cache| (cache.cache_hits(), cache.cache_misses()))
+    }
+}
+
+fn engine(config: &RuntimeConfig, cache: Option<&Cache>) -> wasmtime::Result<Engine> {
+    let mut common = Config::new();
+    common.epoch_interruption(true).memory_init_cow(true).cache(cache.cloned());
+    let mut pooled = common.clone();
+    pooled.allocation_strategy(pool(config));
+    match Engine::new(&pooled) {
+        Ok(engine) => Ok(engine),
+        // Some aarch64 kernels have 39 bits of addresses, too few for the pool.
+        Err(error) => {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "no room for an instance pool: instances are made on demand, which is slower"
+            );
+            Engine::new(&common)
+        }
+    }
+}
+
+/// Instances are laid out ahead of time. A component made with wasm32-wasip2
+/// has three core instances and two tables, so those pools are larger.
+fn pool(config: &RuntimeConfig) -> PoolingAllocationConfig {
+    // As many again for the renderers that handlers call.
+    let n = config.instances.saturating_mul(2);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(n)
+        .total_core_instances(n.saturating_mul(8))
+        .total_memories(n.saturating_mul(2))
+        .total_tables(n.saturating_mul(4))
+        .total_stacks(n.saturating_mul(2))
+        .max_core_instances_per_component(64)
+        .max_memories_per_component(8)
+        .max_tables_per_component(16)
+        .table_elements(100_000)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(1 << 20)
+        .max_memory_size(config.max_memory_bytes);
+    pool
+}

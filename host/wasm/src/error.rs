@@ -1,0 +1,110 @@
+//! Why a request got no response from its guest.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use wasmtime::Trap;
+use wasmtime_wasi_http::handler::InstantiationError;
+
+use crate::control::RequestControl;
+use crate::outcome::Stopped;
+
+/// Why a request got no response from its guest. Other requests notice nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HandleError {
+    /// The guest trapped: it panicked, aborted or did something undefined.
+    #[error("the handler trapped: {reason}")]
+    Trap {
+        /// wasmtime's name of the trap, or the guest's own words.
+        reason: String,
+    },
+    /// The guest used up its CPU time.
+    #[error("the handler used up its CPU time")]
+    CpuLimit,
+    /// The guest was refused more memory and ended.
+    #[error("the handler ran out of memory")]
+    MemoryLimit,
+    /// The request took longer than its wall time.
+    #[error("the handler did not finish within its wall time")]
+    WallLimit,
+    /// The guest returned without setting a response, or with an error.
+    #[error("the handler gave no response: {reason}")]
+    NoResponse {
+        /// What it did instead.
+        reason: String,
+    },
+    /// No room for another instance.
+    #[error("too many requests are being handled")]
+    AtCapacity,
+}
+
+impl HandleError {
+    /// What happened and what can be done, for the client.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let advice = match self {
+            Self::Trap { .. } => "this is a fault of the handler; its log tells more",
+            Self::CpuLimit => "raise the component's `cpu` limit, or do less in one request",
+            Self::MemoryLimit => "raise the component's `memory` limit, or use less",
+            Self::WallLimit => "raise the component's `wall` limit, or ask for less",
+            Self::NoResponse { .. } => "this is a fault of the handler",
+            Self::AtCapacity => "try again later",
+        };
+        format!("{self}; {advice}")
+    }
+
+    /// A word for logs and metrics.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Trap { .. } => "trap",
+            Self::CpuLimit => "cpu_limit",
+            Self::MemoryLimit => "memory_limit",
+            Self::WallLimit => "wall_limit",
+            Self::NoResponse { .. } => "no_response",
+            Self::AtCapacity => "at_capacity",
+        }
+    }
+
+    /// Reads what wasmtime returned for a request.
+    pub(crate) fn classify(error: &wasmtime::Error, control: &RequestControl) -> Self {
+        if let Some(reason) = control.stopped() {
+            return stopped(reason);
+        }
+        if let Some(failed) = error.downcast_ref::<InstantiationError<Arc<RequestControl>>>() {
+            return Self::at_start(&failed.error, control.memory_refused());
+        }
+        if control.memory_refused() {
+            return Self::MemoryLimit;
+        }
+        match error.downcast_ref::<Trap>() {
+            Some(trap) => Self::Trap { reason: trap.to_string() },
+            None => Self::NoResponse { reason: error.root_cause().to_string() },
+        }
+    }
+
+    /// Reads why an instance could not be made.
+    pub(crate) fn at_start(error: &wasmtime::Error, memory_refused: bool) -> Self {
+        if memory_refused || error.to_string().contains("memory minimum size") {
+            Self::MemoryLimit
+        } else if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+            Self::AtCapacity
+        } else {
+            Self::Trap { reason: error.root_cause().to_string() }
+        }
+    }
+}
+
+/// The error that a limit ends in.
+pub(crate) fn stopped(reason: Stopped) -> HandleError {
+    match reason {
+        Stopped::Cpu => HandleError::CpuLimit,
+        Stopped::Wall => HandleError::WallLimit,
+    }
+}
+
+/// Raised in the guest when its CPU time is used up.
+#[derive(Debug, Error)]
+#[error("the CPU time of this request is used up")]
+pub(crate) struct CpuUsedUp;

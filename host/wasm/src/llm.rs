@@ -1,0 +1,73 @@
+//! `nala:llm`: models, sessions and generations for guests.
+//!
+//! Each resource of the interface is an entry of the store's table and holds a
+//! handle of `nala-engine`, so whatever ends the store ends them too. While a
+//! guest waits in one of these calls its own store is held, and nothing else:
+//! the work is done by the engine's thread.
+
+mod convert;
+mod generation;
+mod meter;
+mod model;
+mod session;
+mod state;
+
+use wasmtime::Result;
+use wasmtime::component::{HasData, Linker, ResourceTable};
+
+use crate::cpu::CpuClock;
+use crate::limits::Limits;
+use crate::memory::MemoryLimiter;
+use crate::store::StoreData;
+
+pub(crate) use state::{LlmState, Models};
+
+pub(crate) mod bindings {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/wasi-io", "../../wit/nala-llm"],
+        world: "nala:llm/agent",
+        imports: {
+            "nala:llm/model.[method]model.encode": async | trappable,
+            "nala:llm/model.[method]model.decode": async | trappable,
+            "nala:llm/session.[method]session.prefill": async | trappable,
+            "nala:llm/session.[method]generation.next": async | trappable,
+            default: trappable,
+        },
+        require_store_data_send: true,
+        with: {
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+            "nala:llm/model.model": super::model::ModelHandle,
+            "nala:llm/session.session": super::session::SessionHandle,
+            "nala:llm/session.generation": super::generation::GenerationHandle,
+        },
+    });
+}
+
+/// What the calls of this interface work on.
+pub(crate) struct LlmView<'a> {
+    table: &'a mut ResourceTable,
+    state: &'a mut LlmState,
+    memory: &'a MemoryLimiter,
+    cpu: &'a CpuClock,
+    limits: &'a Limits,
+}
+
+struct HasLlm;
+
+impl HasData for HasLlm {
+    type Data<'a> = LlmView<'a>;
+}
+
+fn view(data: &mut StoreData) -> LlmView<'_> {
+    LlmView { table: &mut data.table, state: &mut data.llm, memory: &data.memory, cpu: &data.cpu, limits: &data.limits }
+}
+
+pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
+    use bindings::nala::llm::{meter, model, session, types};
+    types::add_to_linker::<_, HasLlm>(linker, view)?;
+    model::add_to_linker::<_, HasLlm>(linker, view)?;
+    session::add_to_linker::<_, HasLlm>(linker, view)?;
+    meter::add_to_linker::<_, HasLlm>(linker, view)
+}
+
+impl bindings::nala::llm::types::Host for LlmView<'_> {}

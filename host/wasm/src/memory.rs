@@ -1,0 +1,118 @@
+//! Bounds the linear memories and tables of a store, summed over all of them.
+
+use std::sync::Arc;
+
+use wasmtime::{Error, ResourceLimiter, Result};
+
+use crate::limits::Limits;
+use crate::outcome::Outcome;
+
+/// Counts what the store's memories and tables hold.
+#[derive(Debug)]
+pub(crate) struct MemoryLimiter {
+    limit: u64,
+    held: u64,
+    /// What the growth that is being tried would add.
+    trying: u64,
+    outcome: Arc<Outcome>,
+    table_limit: u64,
+    table_held: u64,
+    table_trying: u64,
+    instances: usize,
+}
+
+impl MemoryLimiter {
+    pub(crate) fn new(limits: &Limits, outcome: Arc<Outcome>) -> Self {
+        Self {
+            limit: limits.memory_bytes,
+            held: 0,
+            trying: 0,
+            outcome,
+            table_limit: limits.table_elements.into(),
+            table_held: 0,
+            table_trying: 0,
+            instances: limits.core_instances as usize,
+        }
+    }
+
+    /// Bytes of all linear memories now.
+    pub(crate) fn held(&self) -> u64 {
+        self.held
+    }
+}
+
+impl ResourceLimiter for MemoryLimiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        // The module's own maximum is its own affair and not our refusal.
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let added = desired.saturating_sub(current) as u64;
+        if self.held.saturating_add(added) > self.limit {
+            self.outcome.refuse_memory();
+            return Ok(false);
+        }
+        self.held += added;
+        self.trying = added;
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
+        self.held = self.held.saturating_sub(std::mem::take(&mut self.trying));
+        Ok(())
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let added = desired.saturating_sub(current) as u64;
+        if self.table_held.saturating_add(added) > self.table_limit {
+            self.outcome.refuse_memory();
+            return Ok(false);
+        }
+        self.table_held += added;
+        self.table_trying = added;
+        Ok(true)
+    }
+
+    fn table_grow_failed(&mut self, _error: Error) -> Result<()> {
+        self.table_held = self.table_held.saturating_sub(std::mem::take(&mut self.table_trying));
+        Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.instances
+    }
+
+    fn memories(&self) -> usize {
+        self.instances
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_memories_count_together() {
+        let mut limiter = MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, Arc::default());
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory");
+        assert!(limiter.outcome.memory_refused());
+        assert!(limiter.memory_growing(0, 40, None).unwrap());
+        limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
+        assert_eq!(limiter.held(), 60, "what failed is given back");
+    }
+
+    #[test]
+    fn the_modules_own_maximum_is_not_our_refusal() {
+        let mut limiter = MemoryLimiter::new(&Limits::default(), Arc::default());
+        assert!(!limiter.memory_growing(0, 60, Some(50)).unwrap());
+        assert!(!limiter.outcome.memory_refused());
+    }
+}

@@ -1,0 +1,129 @@
+//! What a store holds, and how one is set up.
+
+use std::sync::Arc;
+
+use wasmtime::component::ResourceTable;
+use wasmtime::{Engine, Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use crate::chat::renderer::Renderer;
+use crate::control::Slot;
+use crate::cpu::CpuClock;
+use crate::error::CpuUsedUp;
+use crate::limits::Limits;
+use crate::llm::LlmState;
+use crate::memory::MemoryLimiter;
+use crate::outbound::DenyOutbound;
+use crate::outcome::{Outcome, Stopped};
+use crate::stdio::LogStream;
+
+/// Ticks that a guest runs before it looks up and lets others run.
+const SLICE_TICKS: u64 = 1;
+
+/// Bytes of randomness that a guest may ask for in one call.
+const MAX_RANDOM: u64 = 64 << 10;
+
+/// The data of a store.
+pub(crate) struct StoreData {
+    pub(crate) table: ResourceTable,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    outbound: DenyOutbound,
+    pub(crate) memory: MemoryLimiter,
+    pub(crate) cpu: Arc<CpuClock>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) llm: LlmState,
+    pub(crate) renderer: Option<Arc<Renderer>>,
+    /// The request that the store works for.
+    pub(crate) slot: Slot,
+    /// What stopped the store, if something did.
+    pub(crate) outcome: Arc<Outcome>,
+}
+
+/// What all stores of a component have in common.
+#[derive(Clone)]
+pub(crate) struct Blueprint {
+    pub(crate) engine: Engine,
+    pub(crate) app: Arc<str>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) models: crate::llm::Models,
+    pub(crate) renderer: Option<Arc<Renderer>>,
+}
+
+impl Blueprint {
+    /// A store with its limits armed. `outcome` is where it says that a limit
+    /// stopped it.
+    pub(crate) fn store(&self, slot: Slot, outcome: Arc<Outcome>) -> Store<StoreData> {
+        let limits = &self.limits;
+        let cpu = Arc::new(CpuClock::new());
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles as usize);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(limits.header_bytes as usize);
+        let data = StoreData {
+            table,
+            wasi: self.wasi(),
+            http,
+            outbound: DenyOutbound,
+            memory: MemoryLimiter::new(limits, Arc::clone(&outcome)),
+            cpu: Arc::clone(&cpu),
+            limits: Arc::clone(limits),
+            llm: LlmState::new(self.models.clone(), limits),
+            renderer: self.renderer.clone(),
+            slot,
+            outcome: Arc::clone(&outcome),
+        };
+        let mut store = Store::new(&self.engine, data);
+        store.limiter(|data| &mut data.memory);
+        store.set_hostcall_fuel(limits.call_bytes as usize);
+        let clock = Arc::clone(&cpu);
+        store.call_hook(move |_, hook| {
+            clock.cross(hook);
+            Ok(())
+        });
+        store.set_epoch_deadline(SLICE_TICKS);
+        let budget = limits.cpu;
+        store.epoch_deadline_callback(move |_| {
+            if cpu.used() > budget {
+                outcome.stop(Stopped::Cpu);
+                return Err(CpuUsedUp.into());
+            }
+            // Tokio's own yield puts the task behind all others that are ready;
+            // wasmtime's plain one may be polled again at once.
+            cpu.stop();
+            let cpu = Arc::clone(&cpu);
+            let rest = async move {
+                tokio::task::yield_now().await;
+                cpu.start();
+            };
+            Ok(UpdateDeadline::YieldCustom(SLICE_TICKS, Box::pin(rest)))
+        });
+        store
+    }
+
+    /// WASI with nothing granted: no files, no environment, no arguments, no
+    /// network; what is printed goes to the log.
+    fn wasi(&self) -> WasiCtx {
+        let output = LogStream::new(Arc::clone(&self.app), self.limits.log_bytes);
+        WasiCtx::builder()
+            .stdout(output.clone())
+            .stderr(output)
+            .allow_tcp(false)
+            .allow_udp(false)
+            .max_random_size(MAX_RANDOM)
+            .build()
+    }
+}
+
+impl WasiView for StoreData {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for StoreData {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.outbound, table: &mut self.table, ctx: &mut self.http }
+    }
+}
