@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use thiserror::Error;
 use wasmtime_wasi_http::WasiBody;
 
-use crate::control::RequestControl;
+use crate::control::{End, RequestControl};
 use crate::error::{HandleError, stopped};
 
 /// Why a body ended before its time.
@@ -44,23 +44,24 @@ impl Body for ResponseBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
-        let frame = match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
-            Some(Ok(frame)) => Some(Ok(frame)),
-            Some(Err(error)) => {
-                let error = match this.guard.control.stopped() {
-                    Some(reason) => BodyError::Stopped(stopped(reason)),
-                    None => BodyError::Incomplete(error.to_string()),
-                };
-                tracing::warn!(app = &*this.app, %error, "a response broke off");
-                this.guard.disarm();
-                Some(Err(error))
-            }
-            None => {
-                this.guard.disarm();
-                None
-            }
+        let error = match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+            Some(Ok(frame)) => return Poll::Ready(Some(Ok(frame))),
+            Some(Err(error)) => Some(error.to_string()),
+            // A body whose instance was dropped ends like a finished one.
+            None => match this.guard.control.end() {
+                Some(End::Trapped(reason) | End::Failed(reason)) => Some(reason.clone()),
+                Some(End::Returned) | None => None,
+            },
         };
-        Poll::Ready(frame)
+        this.guard.disarm();
+        let error = error.map(|reason| match this.guard.control.stopped() {
+            Some(limit) => BodyError::Stopped(stopped(limit)),
+            None => BodyError::Incomplete(reason),
+        });
+        if let Some(error) = &error {
+            tracing::warn!(app = &*this.app, %error, "a response broke off");
+        }
+        Poll::Ready(error.map(Err))
     }
 
     fn is_end_stream(&self) -> bool {

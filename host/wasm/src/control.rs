@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use wasmtime::Trap;
 use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
 use crate::outcome::{Outcome, Stopped};
@@ -22,11 +23,62 @@ pub(crate) struct RequestControl {
     _permit: OwnedSemaphorePermit,
     /// Where the instance's store says what stopped it, once there is one.
     outcome: OnceLock<Arc<Outcome>>,
+    /// How the instance ended. Known before its store is dropped, and so before
+    /// the response's body ends because of that.
+    end: OnceLock<End>,
+    ended: CancellationToken,
+}
+
+/// How an instance ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its guest returned.
+    Returned,
+    /// Its guest trapped.
+    Trapped(String),
+    /// It was ended otherwise, from within (an exit) or from outside.
+    Failed(String),
+}
+
+impl End {
+    pub(crate) fn of(result: &Result<(), wasmtime::Error>) -> Self {
+        match result {
+            Ok(()) => Self::Returned,
+            Err(error) => match error.downcast_ref::<Trap>() {
+                Some(trap) => Self::Trapped(trap.to_string()),
+                None => Self::Failed(error.root_cause().to_string()),
+            },
+        }
+    }
 }
 
 impl RequestControl {
     pub(crate) fn new(deadline: Instant, permit: OwnedSemaphorePermit) -> Self {
-        Self { gone: CancellationToken::new(), deadline, _permit: permit, outcome: OnceLock::new() }
+        Self {
+            gone: CancellationToken::new(),
+            deadline,
+            _permit: permit,
+            outcome: OnceLock::new(),
+            end: OnceLock::new(),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// Notes how the instance ended.
+    pub(crate) fn set_end(&self, end: End) {
+        // An instance ends once.
+        let _ = self.end.set(end);
+        self.ended.cancel();
+    }
+
+    /// How the instance ended, if it has.
+    pub(crate) fn end(&self) -> Option<&End> {
+        self.end.get()
+    }
+
+    /// Waits until the instance has ended.
+    pub(crate) async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     /// The limit that stopped the instance, if one did.
@@ -51,7 +103,7 @@ impl Slot {
         let _ = self.0.set(control);
     }
 
-    fn get(&self) -> Option<&Arc<RequestControl>> {
+    pub(crate) fn get(&self) -> Option<&Arc<RequestControl>> {
         self.0.get()
     }
 }

@@ -1,13 +1,16 @@
 //! Why a request got no response from its guest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
-use wasmtime::Trap;
 use wasmtime_wasi_http::handler::InstantiationError;
 
-use crate::control::RequestControl;
+use crate::control::{End, RequestControl};
 use crate::outcome::Stopped;
+
+/// How long the answer of a failed request waits for the reason.
+const END_WAIT: Duration = Duration::from_secs(1);
 
 /// Why a request got no response from its guest. Other requests notice nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -68,19 +71,20 @@ impl HandleError {
     }
 
     /// Reads what wasmtime returned for a request.
-    pub(crate) fn classify(error: &wasmtime::Error, control: &RequestControl) -> Self {
-        if let Some(reason) = control.stopped() {
-            return stopped(reason);
-        }
+    pub(crate) async fn classify(error: &wasmtime::Error, control: &RequestControl) -> Self {
         if let Some(failed) = error.downcast_ref::<InstantiationError<Arc<RequestControl>>>() {
             return Self::at_start(&failed.error, control.memory_refused());
         }
-        if control.memory_refused() {
-            return Self::MemoryLimit;
+        // The answer can overtake the news of how the instance ended.
+        let _ = tokio::time::timeout(END_WAIT, control.ended()).await;
+        if let Some(reason) = control.stopped() {
+            return stopped(reason);
         }
-        match error.downcast_ref::<Trap>() {
-            Some(trap) => Self::Trap { reason: trap.to_string() },
-            None => Self::NoResponse { reason: error.root_cause().to_string() },
+        match control.end() {
+            Some(End::Trapped(_) | End::Failed(_)) if control.memory_refused() => Self::MemoryLimit,
+            Some(End::Trapped(reason)) => Self::Trap { reason: reason.clone() },
+            Some(End::Failed(reason)) => Self::NoResponse { reason: reason.clone() },
+            Some(End::Returned) | None => Self::NoResponse { reason: error.root_cause().to_string() },
         }
     }
 

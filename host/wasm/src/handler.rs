@@ -16,7 +16,7 @@ use wasmtime_wasi_http::handler::{HandlerState, Instance, ProxyHandler, ProxyPre
 use wasmtime_wasi_http::{Error as WireError, WasiHttpView};
 
 use crate::body::{GoneGuard, ResponseBody};
-use crate::control::{Expiration, RequestControl, Slot};
+use crate::control::{End, Expiration, RequestControl, Slot};
 use crate::engine::Runtime;
 use crate::error::HandleError;
 use crate::load::LoadError;
@@ -100,7 +100,7 @@ impl App {
                 let app = Arc::clone(&blueprint.app);
                 Ok(response.map(|body| ResponseBody::new(body, guard, app)))
             }
-            Err(error) => Err(HandleError::classify(&error, &control)),
+            Err(error) => Err(HandleError::classify(&error, &control).await),
         }
     }
 
@@ -181,8 +181,11 @@ impl WorkerState for OneRequest {
     }
 
     fn drop(&self, store: Store<StoreData>, result: Result<(), wasmtime::Error>) {
-        if let Err(error) = result {
+        if let Err(error) = &result {
             tracing::debug!(error = format!("{error:#}"), "an instance ended early");
+        }
+        if let Some(control) = store.data().slot.get() {
+            control.set_end(End::of(&result));
         }
         drop(store);
         self.metrics.instances.dec();

@@ -1,0 +1,135 @@
+//! What the handler does with a model.
+
+use wasip2::http::types::{OutgoingBody, ResponseOutparam};
+
+use bindings::nala::llm::meter;
+use bindings::nala::llm::model::{self, Model};
+use bindings::nala::llm::session::{GenerateOptions, Sampler, Session, SessionOptions};
+
+mod bindings {
+    #![allow(missing_docs, reason = "generated")]
+    wit_bindgen::generate!({
+        path: ["../../../../wit/wasi-io", "../../../../wit/nala-llm"],
+        world: "nala:llm/agent",
+        with: { "wasi:io/poll@0.2.6": wasip2::io::poll },
+        generate_all,
+    });
+}
+
+fn options(max_new: u32) -> GenerateOptions {
+    GenerateOptions {
+        sampler: Sampler {
+            repeat_penalty: 1.0,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
+            penalty_window: 0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            temperature: 0.0,
+            seed: None,
+        },
+        max_new,
+        stop_tokens: vec![],
+        stop_text: vec![],
+        ignore_end: true,
+        bias: vec![],
+        top_logprobs: None,
+        flush_tokens: 1,
+        flush_ms: 0,
+        deadline_ms: None,
+    }
+}
+
+fn open() -> (Model, Session) {
+    let model = Model::open(&model::available()[0]).unwrap();
+    let session = Session::open(&model, SessionOptions { max_tokens: None }).unwrap();
+    (model, session)
+}
+
+pub(crate) fn generate(out: ResponseOutparam) {
+    let (model, session) = open();
+    session.prefill(&model.encode("abc", false).unwrap()).unwrap();
+    let run = session.generate(&options(5)).unwrap();
+    let body = crate::begin(out, 200);
+    let stream = body.write().unwrap();
+    while let Some(chunk) = run.next().unwrap() {
+        crate::write(&stream, &chunk.text);
+    }
+    drop(stream);
+    OutgoingBody::finish(body, None).unwrap();
+}
+
+/// Never looks whether anybody listens.
+pub(crate) fn generate_forever(out: ResponseOutparam) {
+    let (model, session) = open();
+    session.prefill(&model.encode("abc", false).unwrap()).unwrap();
+    let body = crate::begin(out, 200);
+    let stream = body.write().unwrap();
+    crate::write(&stream, "begun");
+    let run = session.generate(&options(100_000)).unwrap();
+    while let Ok(Some(_)) = run.next() {}
+}
+
+pub(crate) fn sessions() -> String {
+    let model = Model::open(&model::available()[0]).unwrap();
+    let mut all = Vec::new();
+    loop {
+        match Session::open(&model, SessionOptions { max_tokens: None }) {
+            Ok(session) => all.push(session),
+            Err(error) => return format!("{} sessions, then {error:?}", all.len()),
+        }
+    }
+}
+
+pub(crate) fn kv() -> String {
+    let (model, session) = open();
+    let tokens = model.encode(&"x".repeat(100), false).unwrap();
+    let mut held = 0;
+    let error = loop {
+        match session.prefill(&tokens) {
+            Ok(info) => held += info.computed,
+            Err(error) => break error,
+        }
+    };
+    let used = meter::used();
+    format!("{held} cells, then {error:?}; meter {} of {}", used.kv_cells, meter::limit().kv_cells)
+}
+
+pub(crate) fn about() -> String {
+    let name = &model::available()[0];
+    let model = Model::open(name).unwrap();
+    let info = model.info();
+    let missing = Model::open("no-such-model").err();
+    let withheld = Model::open("secret").err();
+    let bytes = model.decode(&model.encode("héllo", false).unwrap()).unwrap();
+    let bad = model.decode(&[u32::MAX]).is_err();
+    format!(
+        "{} {} {} {missing:?} {withheld:?} {:?} {bad}",
+        info.name,
+        info.arch,
+        info.n_vocab,
+        String::from_utf8(bytes)
+    )
+}
+
+pub(crate) fn pollable() -> String {
+    let (model, session) = open();
+    session.prefill(&model.encode("abc", false).unwrap()).unwrap();
+    let run = session.generate(&options(3)).unwrap();
+    let mut text = String::new();
+    loop {
+        let ready = run.subscribe();
+        ready.block();
+        assert!(ready.ready());
+        drop(ready);
+        match run.next().unwrap() {
+            Some(chunk) => text += &chunk.text,
+            None => return text,
+        }
+    }
+}
+
+pub(crate) fn used() -> u64 {
+    meter::used().prompt_tokens
+}

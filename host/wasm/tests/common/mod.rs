@@ -1,0 +1,92 @@
+//! What the tests of this crate share.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part of this module")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use nala_engine::fake::Fake;
+use nala_engine::{Engine, EngineConfig};
+use nala_wasm::{App, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
+
+/// The guests, built once a run.
+static GUESTS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
+    let target = workspace.join("target");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--release", "--quiet", "--target", "wasm32-wasip2", "--manifest-path"]);
+    cargo.arg(workspace.join("Cargo.toml")).arg("--target-dir").arg(&target);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy().into_owned();
+        // What the outer cargo set for this build must not reach the inner one.
+        if text.starts_with("CARGO_") && text != "CARGO_HOME" || text.starts_with("RUSTC") || text == "RUSTFLAGS" {
+            cargo.env_remove(&name);
+        }
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "the guests do not build; is wasm32-wasip2 installed?");
+    target.join("wasm32-wasip2/release")
+});
+
+pub fn guest(name: &str) -> PathBuf {
+    GUESTS.join(format!("{name}.wasm"))
+}
+
+/// A runtime, a model that says the alphabet, and the guest that misbehaves.
+pub struct Bench {
+    pub runtime: Runtime,
+    pub engine: Engine,
+    pub app: App,
+}
+
+/// Limits that are reached soon.
+pub fn tight() -> Limits {
+    Limits {
+        cpu: std::time::Duration::from_millis(200),
+        wall: std::time::Duration::from_secs(20),
+        memory_bytes: 32 << 20,
+        ..Limits::default()
+    }
+}
+
+impl Bench {
+    pub fn new(limits: Limits) -> Self {
+        Self::with(RuntimeConfig::default(), limits, "behaviours")
+    }
+
+    pub fn with(config: RuntimeConfig, limits: Limits, name: &str) -> Self {
+        let runtime = Runtime::new(config).unwrap();
+        let engine = Engine::start("alphabet", Fake::default().load(), EngineConfig::default()).unwrap();
+        let grant = Grant { models: vec![engine.clone()], withheld: vec!["secret".into()], limits, renderer: None };
+        let app = runtime.load(name, Source::File(&guest(name)), grant).unwrap();
+        Self { runtime, engine, app }
+    }
+
+    pub async fn get(&self, path: &str) -> Result<Response<ResponseBody>, HandleError> {
+        self.app.handle(request(path)).await
+    }
+
+    pub async fn text(&self, path: &str) -> String {
+        let response = self.get(path).await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+    }
+
+    /// Waits until no instance is alive.
+    pub async fn until_empty(&self) {
+        for _ in 0..500 {
+            if self.runtime.metrics().instances.get() == 0 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{} instances are still alive", self.runtime.metrics().instances.get());
+    }
+}
+
+pub fn request(path: &str) -> Request<Full<Bytes>> {
+    Request::get(format!("http://localhost{path}")).body(Full::default()).unwrap()
+}

@@ -1,0 +1,141 @@
+//! Guests that misbehave, and neighbours that do not notice.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Bench, guest, request, tight};
+use http_body_util::BodyExt;
+use nala_wasm::{Grant, HandleError, Limits, Runtime, RuntimeConfig, Source};
+
+/// The neighbour is served while `path` misbehaves.
+async fn misbehave(bench: &Bench, path: &'static str) -> HandleError {
+    let app = bench.app.clone();
+    let bad = tokio::spawn(async move { app.handle(request(path)).await.map(drop) });
+    let begin = Instant::now();
+    assert_eq!(bench.text("/hello").await, "hello");
+    assert!(begin.elapsed() < Duration::from_secs(2), "{path} held its neighbour up");
+    let error = bad.await.unwrap().unwrap_err();
+    bench.until_empty().await;
+    assert_eq!(bench.text("/hello").await, "hello");
+    error
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn traps_end_in_an_error_that_names_them() {
+    let bench = Bench::new(tight());
+    let error = misbehave(&bench, "/trap").await;
+    assert!(matches!(&error, HandleError::Trap { reason } if reason.contains("unreachable")), "{error:?}");
+    assert!(matches!(misbehave(&bench, "/panic").await, HandleError::Trap { .. }));
+    assert!(matches!(misbehave(&bench, "/silent").await, HandleError::NoResponse { .. }));
+    assert!(matches!(misbehave(&bench, "/handles").await, HandleError::Trap { .. } | HandleError::NoResponse { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_spinning_guest_is_stopped_after_its_cpu_time() {
+    let bench = Bench::new(tight());
+    let begin = Instant::now();
+    assert_eq!(misbehave(&bench, "/spin").await, HandleError::CpuLimit);
+    assert!(begin.elapsed() >= Duration::from_millis(200), "before its time");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn waiting_is_no_cpu_time() {
+    let bench = Bench::new(tight());
+    assert_eq!(bench.text("/sleep?500").await, "slept");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn memory_without_end_is_refused() {
+    let bench = Bench::new(tight());
+    assert_eq!(misbehave(&bench, "/grow").await, HandleError::MemoryLimit);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_guest_that_takes_too_long_is_stopped() {
+    let bench = Bench::new(Limits { wall: Duration::from_millis(300), ..tight() });
+    assert_eq!(misbehave(&bench, "/sleep?60000").await, HandleError::WallLimit);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_breaks_off_late_does_not_look_complete() {
+    let bench = Bench::new(tight());
+    for path in ["/trap-late", "/spin-late"] {
+        let mut body = bench.get(path).await.unwrap().into_body();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "begun");
+        let end = body.frame().await;
+        assert!(matches!(end, Some(Err(_))), "{path}: {end:?}");
+    }
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn handlers_of_wasi_0_3_are_bounded_as_well() {
+    let bench = Bench::with(RuntimeConfig::default(), tight(), "service");
+    assert!(matches!(bench.get("/trap").await.map(drop), Err(HandleError::Trap { .. })));
+    assert_eq!(bench.get("/spin").await.map(drop), Err(HandleError::CpuLimit));
+    assert!(matches!(bench.get("/error").await.map(drop), Err(HandleError::NoResponse { .. })));
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_leaves_takes_the_instance_with_it() {
+    let bench = Bench::new(Limits { kv_cells: nala_wasm::KvLimit::Cells(1 << 20), ..tight() });
+    // In the middle of a response, while the guest waits for its model only.
+    let mut body = bench.get("/generate-forever").await.unwrap().into_body();
+    body.frame().await.unwrap().unwrap();
+    drop(body);
+    bench.until_empty().await;
+    assert_eq!(bench.engine.metrics().sessions.get(), 0);
+    // Before there is a response.
+    let waiting = tokio::time::timeout(Duration::from_millis(100), bench.get("/sleep?60000")).await;
+    assert!(waiting.is_err());
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn over_the_number_of_instances_requests_are_refused() {
+    let config = RuntimeConfig { instances: 2, admission_wait: Duration::from_millis(50), ..RuntimeConfig::default() };
+    let bench = Bench::with(config, tight(), "behaviours");
+    let sleepers: Vec<_> = (0..2)
+        .map(|_| {
+            let app = bench.app.clone();
+            tokio::spawn(async move { app.handle(request("/sleep?500")).await.map(|r| r.into_body().collect()) })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(bench.get("/hello").await.map(drop), Err(HandleError::AtCapacity));
+    for sleeper in sleepers {
+        sleeper.await.unwrap().unwrap().await.unwrap();
+    }
+    assert_eq!(bench.text("/hello").await, "hello");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn printing_is_bounded_and_harms_nobody() {
+    let bench = Bench::new(tight());
+    assert_eq!(bench.text("/print?1000000").await, "printed");
+}
+
+#[test]
+fn what_cannot_be_loaded_says_why() {
+    let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+    let refused = |bytes: &[u8]| runtime.load("app", Source::Bytes(bytes), Grant::default()).err().unwrap().to_string();
+    let wat = |text: &str| wat::parse_str(text).unwrap();
+    assert!(refused(b"#!/bin/sh").contains("not WebAssembly"));
+    assert!(refused(b"").contains("not WebAssembly"));
+    assert!(refused(b"\0asm").contains("not WebAssembly"));
+    assert!(refused(&wat("(module)")).contains("core module"));
+    assert!(refused(&wat("(component)")).contains("wasi:http"));
+    let mut broken = wat("(component (core module (func (result i32) i32.const 1)))");
+    broken.truncate(broken.len() - 2);
+    assert!(refused(&broken).contains("cannot be compiled"));
+    let rockets = wat(r#"(component (import "acme:rockets/launch@1.0.0" (instance (export "fire" (func)))))"#);
+    let text = refused(&rockets);
+    assert!(text.contains("acme:rockets/launch@1.0.0") && text.contains("nala:llm@0.1"), "{text}");
+    let bytes = std::fs::read(guest("behaviours")).unwrap();
+    let text = refused(&bytes);
+    assert!(text.contains("nala:llm") && text.contains("--model"), "{text}");
+    let missing = runtime.load("app", Source::File("/no/such.wasm".as_ref()), Grant::default()).err().unwrap();
+    assert!(missing.to_string().contains("/no/such.wasm"));
+}
