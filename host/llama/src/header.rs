@@ -2,12 +2,14 @@
 //!
 //! It walks the header once, believing no length in it, and compares what the
 //! tensors need with the size of the file: a download that was cut short gets
-//! an error that says so. What the keys mean is llama.cpp's business.
+//! an error that says so. What the keys mean is llama.cpp's business, save for
+//! those on which it ends the process.
 //!
 //! The format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use llama_cpp_sys_2 as sys;
@@ -20,6 +22,8 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 const MAX_NAME: u64 = 65_535;
 /// The most tensors or keys that are believed.
 const MAX_ENTRIES: u64 = 1 << 24;
+/// What llama.cpp knows as `rope.scaling.type`; others end the process.
+const ROPE_SCALINGS: [&[u8]; 4] = [b"none", b"linear", b"yarn", b"longrope"];
 /// The most dimensions of a tensor (`GGML_MAX_DIMS`).
 const MAX_DIMS: u32 = 4;
 
@@ -109,6 +113,26 @@ fn read(source: impl Read, size: u64) -> Result<Header, Fault> {
                 header.arch = String::from_utf8_lossy(&cursor.name("the architecture")?).into();
             }
             (b"general.alignment", 4) => alignment = u64::from(cursor.u32()?),
+            (key, 4) if believed(key).is_some() => {
+                let value = cursor.u32()?;
+                if believed(key).is_some_and(|range| !range.contains(&value)) {
+                    let key = String::from_utf8_lossy(key);
+                    return Err(damaged(format!("{key} is {value}")));
+                }
+            }
+            (key, 8) if key.ends_with(b".rope.scaling.type") => {
+                let kind = cursor.name("a rope scaling type")?;
+                if !ROPE_SCALINGS.contains(&kind.as_slice()) {
+                    let kind = kind.escape_ascii();
+                    return Err(damaged(format!("the rope scaling type is `{kind}`")));
+                }
+            }
+            (key, 6) if key.ends_with(b"_epsilon") => {
+                let epsilon = f32::from_bits(cursor.u32()?);
+                if !(epsilon.is_finite() && epsilon >= 0.0) {
+                    return Err(damaged(format!("an epsilon of {epsilon}")));
+                }
+            }
             _ => {
                 header.has_tokens |= key == b"tokenizer.ggml.tokens" && kind == 9;
                 cursor.skip_value(kind)?;
@@ -239,6 +263,19 @@ impl<R: Read> Cursor<R> {
             .checked_mul(bytes)
             .and_then(|length| offset.checked_add(length))
             .ok_or_else(|| damaged(format!("the size of {}", name())))
+    }
+}
+
+/// The values of a key that can be: outside of them llama.cpp ends the process
+/// (`LLAMA_MAX_LAYERS`, `LLAMA_MAX_EXPERTS`) or computes shapes that wrap around.
+fn believed(key: &[u8]) -> Option<RangeInclusive<u32>> {
+    let name = key.rsplit(|&byte| byte == b'.').next()?;
+    match name {
+        b"block_count" => Some(1..=512),
+        b"expert_count" => Some(0..=1024),
+        b"head_count" | b"head_count_kv" | b"key_length" | b"value_length" => Some(0..=1 << 16),
+        b"embedding_length" | b"feed_forward_length" => Some(0..=1 << 24),
+        _ => None,
     }
 }
 

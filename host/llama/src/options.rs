@@ -7,6 +7,10 @@ use nala_engine::BackendLimits;
 /// The most sequences one context of this llama.cpp can hold (`LLAMA_MAX_SEQ`).
 pub(crate) const MAX_SEQUENCES: u32 = 256;
 
+/// The most KV cells. llama.cpp's bookkeeping alone takes some 50 bytes a cell,
+/// which it fills at once.
+const MAX_CELLS: u32 = 1 << 24;
+
 /// The most threads ggml takes (`GGML_MAX_N_THREADS`).
 pub(crate) const MAX_THREADS: usize = 512;
 
@@ -70,7 +74,7 @@ impl LoadOptions {
     /// Says what is wrong with the numbers, if anything is.
     pub(crate) fn check(&self) -> Result<(), String> {
         let ranges = [
-            ("kv_cells", self.kv_cells, 1, i32::MAX as u32 / 2),
+            ("kv_cells", self.kv_cells, 1, MAX_CELLS),
             ("batch_tokens", self.batch_tokens, 1, 1 << 20),
             ("micro_batch_tokens", self.micro_batch_tokens, 1, 1 << 20),
             ("max_sequences", self.max_sequences, 1, MAX_SEQUENCES),

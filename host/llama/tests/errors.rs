@@ -103,7 +103,7 @@ fn options_out_of_range_are_refused() {
 
 #[test]
 fn more_cells_than_memory_is_an_error() {
-    let greedy = LoadOptions { kv_cells: 1 << 29, ..options() };
+    let greedy = LoadOptions { kv_cells: 1 << 24, ..options() };
     let model = load(&model_path(), &greedy, |_| {}).unwrap();
     let error = (model.backend)().err().unwrap();
     assert!(error.contains("KV cells"), "{error}");

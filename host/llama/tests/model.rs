@@ -7,7 +7,9 @@ use nala_engine::{BatchEntry, DecodeError, SeqId, StateKind, Token};
 
 #[test]
 fn the_capital_of_france_is_paris() {
-    let model = loaded();
+    // With the threads that users get.
+    let options = nala_llama::LoadOptions { threads: None, ..common::options() };
+    let model = nala_llama::load(&common::model_path(), &options, |_| {}).unwrap();
     let mut backend = (model.backend)().unwrap();
     let prompt = france(&*model.tokenizer);
     assert_eq!(prompt.len(), 42);
@@ -163,7 +165,7 @@ fn full_cells_are_told_and_can_be_freed() {
 fn odd_options_work() {
     let path = common::model_path();
     for (kv_cells, batch_tokens, micro, max_sequences, threads) in
-        [(1, 1, 1, 1, 1), (64, 8, 3, 64, 2), (512, 512, 1, 256, 3), (100, 4096, 4096, 2, 1)]
+        [(1, 1, 1, 1, 1), (64, 8, 3, 64, 2), (16, 16, 1, 256, 1), (100, 4096, 4096, 2, 1)]
     {
         let options = nala_llama::LoadOptions {
             threads: std::num::NonZero::new(threads),

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use nala_engine::{Backend, BatchEntry, LoadedModel, SeqId, Token, Tokenizer};
@@ -17,9 +18,16 @@ pub(crate) fn model_path() -> PathBuf {
     path
 }
 
-/// Options with few cells, so that tests are quick.
+/// Options with few cells, so that tests are quick, and one thread, since tests
+/// run beside each other and ggml's threads wait for each other by spinning.
 pub(crate) fn options() -> LoadOptions {
-    LoadOptions { kv_cells: 2048, batch_tokens: 256, max_sequences: 16, ..LoadOptions::default() }
+    LoadOptions {
+        threads: NonZero::new(1),
+        kv_cells: 2048,
+        batch_tokens: 256,
+        max_sequences: 16,
+        ..LoadOptions::default()
+    }
 }
 
 pub(crate) fn loaded() -> LoadedModel {
