@@ -18,6 +18,8 @@ mod summary;
 mod test;
 mod tidy;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 use repo::Repo;
 
@@ -74,10 +76,21 @@ enum Verb {
     Announce(run::AnnounceArgs),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let args = Args::parse();
+    match call(args.verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // All causes in one line; a backtrace would bury what to do.
+            eprintln!("xtask: error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn call(verb: Verb) -> anyhow::Result<()> {
     let repo = Repo::find()?;
-    match args.verb {
+    match verb {
         Verb::Setup(args) => setup::main(&repo, &args),
         Verb::Build => build::main(&repo),
         Verb::Run(args) => run::main(&repo, &args),

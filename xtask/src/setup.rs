@@ -9,7 +9,6 @@ mod python;
 mod rust;
 
 use anyhow::Result;
-use clap::ValueEnum;
 
 use crate::process::say;
 use crate::repo::Repo;
@@ -19,25 +18,38 @@ pub(crate) use python::interpreter;
 /// Arguments of `setup`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the machine is set up for
-    #[arg(value_enum, default_value_t = Purpose::Run)]
-    purpose: Purpose,
+    /// What the tests need as well: Python with the official client in `.venv`
+    #[arg(long)]
+    tests: bool,
+    /// What all checks need as well: rustfmt, clippy and cargo-deny
+    #[arg(long)]
+    ci: bool,
+}
+
+impl Args {
+    fn purpose(&self) -> Purpose {
+        match (self.ci, self.tests) {
+            (true, _) => Purpose::Ci,
+            (false, true) => Purpose::Test,
+            (false, false) => Purpose::Run,
+        }
+    }
 }
 
 /// What a machine is set up for; each includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     /// Building and serving
     Run,
-    /// Tests as well: Python with the official client in `.venv`
+    /// Tests as well
     Test,
-    /// All checks as well: rustfmt, clippy and cargo-deny
+    /// All checks as well
     Ci,
 }
 
 /// Runs the verb.
 pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
-    prepare(repo, args.purpose)?;
+    prepare(repo, args.purpose())?;
     say("set-up is complete");
     Ok(())
 }
