@@ -14,8 +14,8 @@ pub(crate) enum Spelling {
     Complete,
     /// Those whose bytes all have tokens, or that have one themselves.
     Partial {
-        /// Whether each byte has a token.
-        bytes: [bool; 256],
+        /// Bytes that have a token.
+        bytes: HashSet<u8>,
         /// Characters that have one.
         characters: HashSet<char>,
     },
@@ -32,11 +32,11 @@ impl Spelling {
     }
 
     fn of<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut bytes = [false; 256];
+        let mut bytes = HashSet::new();
         let mut characters = HashSet::new();
         for text in texts {
             if let Some(byte) = named_byte(text) {
-                bytes[usize::from(byte)] = true;
+                bytes.insert(byte);
             }
             if let Ok(text) = std::str::from_utf8(text) {
                 let mut all = text.chars();
@@ -45,7 +45,7 @@ impl Spelling {
                 }
             }
         }
-        if bytes == [true; 256] { Self::Complete } else { Self::Partial { bytes, characters } }
+        if bytes.len() == 256 { Self::Complete } else { Self::Partial { bytes, characters } }
     }
 
     /// The first character of a text that cannot be expressed.
@@ -58,7 +58,7 @@ impl Spelling {
             // Spaces are written as U+2581.
             let written = if character == ' ' { '\u{2581}' } else { character };
             let spelled = written.encode_utf8(&mut buffer);
-            !characters.contains(&written) && !spelled.bytes().all(|byte| bytes.get(usize::from(byte)) == Some(&true))
+            !characters.contains(&written) && !spelled.bytes().all(|byte| bytes.contains(&byte))
         })
     }
 }

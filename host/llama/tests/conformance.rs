@@ -1,5 +1,7 @@
 //! The checks that every backend passes, on the real model.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "these are tests")]
+
 mod common;
 
 #[test]

@@ -1,6 +1,8 @@
 //! Files that cannot be served: each is refused with a text that names the fix,
 //! and the process lives on.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "these are tests")]
+
 mod common;
 
 use std::fs::{self, File};

@@ -1,5 +1,7 @@
 //! The vocabulary of the real model.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "these are tests")]
+
 mod common;
 
 use common::loaded;
@@ -106,5 +108,25 @@ fn tokens_outside_are_refused() {
         let error = tokenizer.piece(token, true, &mut out).unwrap_err();
         assert!(matches!(error, Error::InvalidArgument(_)));
         assert_eq!(out, b"kept");
+    }
+}
+
+#[test]
+fn a_long_word_does_not_overflow_the_stack_of_a_regex() {
+    // llama.cpp splits for this model by hand, but for `tekken`, whose name is
+    // as long, with std::regex, which calls itself once a character.
+    let mut bytes = std::fs::read(common::model_path()).unwrap();
+    let key = bytes.windows(18).position(|window| window == b"tokenizer.ggml.pre").unwrap();
+    // The key, a type, a length.
+    let place = key + 18 + 4 + 8;
+    assert_eq!(&bytes[place..place + 6], b"smollm");
+    bytes[place..place + 6].copy_from_slice(b"tekken");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    let model = nala_llama::load(file.path(), &common::options(), |_| {}).unwrap();
+    for unit in ["a", " ", "語", "Ab"] {
+        let text = unit.repeat(200_000 / unit.len());
+        let tokens = model.tokenizer.encode(&text, false).unwrap();
+        assert_eq!(decode(&*model.tokenizer, &tokens, false), text.as_bytes());
     }
 }

@@ -1,6 +1,11 @@
 //! What the tests of this crate share: the real model and plain decode loops.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "each test binary uses a part of it, and these are tests"
+)]
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
