@@ -1,5 +1,7 @@
 //! Guests that misbehave, and neighbours that do not notice.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::time::{Duration, Instant};

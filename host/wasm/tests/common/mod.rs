@@ -1,6 +1,7 @@
 //! What the tests of this crate share.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part of this module")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
