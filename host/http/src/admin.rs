@@ -1,6 +1,6 @@
 //! The operator's listener: probes and metrics, apart from the tenants' one.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
@@ -20,19 +20,21 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// of its own, ended after the main one.
 #[derive(Clone, Debug)]
 pub struct AdminHandler {
-    registry: Arc<Registry>,
+    registry: Arc<RwLock<Registry>>,
     readiness: Readiness,
 }
 
 impl AdminHandler {
-    /// A handler that prints `registry` and tells `readiness`.
-    pub fn new(registry: Arc<Registry>, readiness: Readiness) -> Self {
+    /// A handler that prints `registry` and tells `readiness`. More may be
+    /// registered while it serves, for models that are loaded later.
+    pub fn new(registry: Arc<RwLock<Registry>>, readiness: Readiness) -> Self {
         Self { registry, readiness }
     }
 
     fn metrics(&self) -> Result<Response<ResponseBody>, HostError> {
         let mut out = String::new();
-        text::encode(&mut out, &self.registry).map_err(|error| {
+        let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
+        text::encode(&mut out, &registry).map_err(|error| {
             HostError::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "metrics_failed",

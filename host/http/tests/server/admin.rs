@@ -1,6 +1,6 @@
 //! The operator's listener.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use nala_http::{AdminHandler, HttpConfig, HttpMetrics, Phase, Readiness};
 use prometheus_client::registry::Registry;
@@ -13,7 +13,7 @@ async fn probes_and_metrics_are_served() {
     let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
     let readiness = Readiness::new(Phase::Starting);
-    let admin = AdminHandler::new(Arc::new(registry), readiness.clone());
+    let admin = AdminHandler::new(Arc::new(RwLock::new(registry)), readiness.clone());
     let server = start(HttpConfig::default(), admin).await;
     let mut client = Client::connect(server.addr).await;
 
