@@ -51,3 +51,42 @@ fn a_component_that_handles_nothing() {
     let said = refused("empty.wasm", &wat::parse_str("(component)").unwrap());
     assert!(said.contains("wasi:http"), "{said}");
 }
+
+/// A guest that misbehaves by path, served by the real binary.
+fn misbehaving() -> Host {
+    Host::run(nala_e2e::guests::guest("host/wasm/guests", "behaviours"))
+}
+
+#[test]
+fn a_guest_that_traps_spins_or_grows_harms_itself_only() {
+    let host = misbehaving();
+    for (path, status, code) in [
+        ("/trap", 500, "handler_trapped"),
+        ("/panic", 500, "handler_trapped"),
+        ("/silent", 500, "handler_gave_no_response"),
+        ("/spin", 500, "cpu_limit"),
+        ("/grow", 500, "memory_limit"),
+    ] {
+        let url = host.url(path);
+        let bad = std::thread::spawn(move || nala_e2e::chat::get(&url));
+        let begin = std::time::Instant::now();
+        let (neighbour, text) = nala_e2e::chat::get(&host.url("/hello"));
+        assert_eq!((neighbour, text.as_str()), (200, Some("hello")), "beside {path}");
+        assert!(begin.elapsed() < std::time::Duration::from_secs(2), "{path} held its neighbour up");
+        let (got, answer) = bad.join().unwrap();
+        assert_eq!((got, answer["error"]["code"].as_str()), (status, Some(code)), "{path}: {answer}");
+    }
+    assert_eq!(host.metrics().sum("nala_wasm_instances"), 0.0);
+    assert_eq!(nala_e2e::chat::get(&host.url("/hello")).0, 200);
+}
+
+#[test]
+fn a_response_that_breaks_off_does_not_look_complete() {
+    let host = misbehaving();
+    for path in ["/trap-late", "/spin-late"] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let said = nala_e2e::raw::Raw::send(&host.address, request.as_bytes()).read_to_end();
+        assert!(said.contains("begun"), "{path}: {said}");
+        assert!(!said.ends_with("0\r\n\r\n"), "{path} ended as if it were complete: {said}");
+    }
+}

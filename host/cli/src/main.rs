@@ -1,2 +1,48 @@
-//! The binary.
-fn main() {}
+//! The binary `nala-host`: one module a verb, and the glue between the rooms.
+
+mod answer;
+mod args;
+mod builtin;
+mod completions;
+mod console;
+mod doctor;
+mod logging;
+mod model;
+mod models;
+mod ready;
+mod run;
+mod serve;
+mod signals;
+mod up;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Verb};
+use crate::console::Console;
+
+fn main() -> ExitCode {
+    // Wrong usage ends here, with status 2.
+    let cli = Cli::parse();
+    let console = Console::new(cli.log.format);
+    logging::start(&cli.log, console);
+    match dispatch(cli, console) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            console.error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
+    match cli.verb {
+        Verb::Run(args) => run::main(&args, console),
+        Verb::Up(args) => up::main(&args, console),
+        Verb::Model(args) => model::main(&args, console),
+        Verb::Doctor(args) => doctor::main(&args),
+        Verb::Completions(args) => completions::main(&args),
+    }
+}

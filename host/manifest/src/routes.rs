@@ -57,6 +57,12 @@ pub struct Params<'a> {
 }
 
 impl Route {
+    /// The route that matches every path, `/...`.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { segments: Vec::new(), wildcard: true }
+    }
+
     /// Whether `path` is matched, and by what.
     #[must_use]
     pub fn matches<'a>(&'a self, path: &'a str) -> Option<Params<'a>> {
@@ -202,7 +208,7 @@ impl<T> RouteTable<T> {
 
     /// What answers `path` (without the query).
     #[must_use]
-    pub fn find<'a>(&'a self, path: &'a str) -> Option<(&'a T, Params<'a>)> {
+    pub fn find<'s: 'p, 'p>(&'s self, path: &'p str) -> Option<(&'s T, Params<'p>)> {
         self.routes.iter().find_map(|(route, target)| Some((target, route.matches(path)?)))
     }
 

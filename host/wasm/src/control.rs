@@ -10,6 +10,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use wasmtime::Trap;
 use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
+use crate::cpu::CpuClock;
 use crate::outcome::{Outcome, Stopped};
 
 /// One request, as its instance and its caller share it.
@@ -112,6 +113,7 @@ impl Slot {
 /// also while the guest spins or waits in a host call.
 pub(crate) struct Expiration {
     slot: Slot,
+    cpu: Arc<CpuClock>,
     waits: Option<Waits>,
 }
 
@@ -121,14 +123,15 @@ struct Waits {
 }
 
 impl Expiration {
-    pub(crate) fn new(slot: Slot) -> Self {
-        Self { slot, waits: None }
+    pub(crate) fn new(slot: Slot, cpu: Arc<CpuClock>) -> Self {
+        Self { slot, cpu, waits: None }
     }
 }
 
 impl WorkerExpiration for Expiration {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, _status: WorkerStatus, _start: Instant) -> Poll<()> {
         let this = &mut *self;
+        this.cpu.turn();
         // Polled after every turn of the store, so a request that has just been
         // attached is seen at once.
         let Some(control) = this.slot.get() else { return Poll::Pending };

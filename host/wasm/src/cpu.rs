@@ -1,10 +1,11 @@
-//! Measures the CPU time of a guest's own code.
+//! Measures the CPU time of a guest: its own code, and what the host does for
+//! it within its calls.
 //!
 //! wasmtime calls a hook at every border between the guest and the host, and
-//! the thread's CPU clock is read there. What happens while the guest waits in
-//! a host call is not the guest's, and between two borders a store never
-//! changes its thread, except where it yields to the epoch, which stops and
-//! starts the clock itself.
+//! the thread's CPU clock is read there. A host call that waits gives the thread
+//! to others, so its time cannot be told from theirs and is not counted; one
+//! that does its work and returns is. Which of the two it was is seen from the
+//! turns: whoever polls a store tells when a poll ended without an end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::CallHook;
 
-/// Not in the guest's code.
+/// Not running.
 const STOPPED: u64 = u64::MAX;
 
 /// CPU time of one store. Written by the one task that runs the store.
@@ -22,11 +23,16 @@ pub(crate) struct CpuClock {
     spent: AtomicU64,
     /// Where the thread's clock stood at the start of this stretch.
     since: AtomicU64,
+    /// Polls of the store that ended while it had more to do.
+    turns: AtomicU64,
+    /// `turns` when the host call that is under way began.
+    called_in: AtomicU64,
 }
 
 impl CpuClock {
     pub(crate) fn new() -> Self {
-        Self { spent: AtomicU64::new(0), since: AtomicU64::new(STOPPED) }
+        let [spent, turns, called_in] = [const { AtomicU64::new(0) }; 3];
+        Self { spent, since: AtomicU64::new(STOPPED), turns, called_in }
     }
 
     /// What was used so far. While the guest runs, to be asked on its thread.
@@ -39,24 +45,57 @@ impl CpuClock {
         Duration::from_nanos(spent.saturating_add(running))
     }
 
-    /// The guest's code begins or goes on.
+    /// A stretch begins.
     pub(crate) fn start(&self) {
         self.since.store(thread_nanos(), Ordering::Relaxed);
     }
 
-    /// The guest's code ends or waits.
+    /// The stretch ends and counts.
     pub(crate) fn stop(&self) {
         let used = self.used();
         self.since.store(STOPPED, Ordering::Relaxed);
         self.spent.store(used.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
     }
 
+    /// A poll of the store ended while it had more to do: the thread is others'
+    /// now.
+    pub(crate) fn turn(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Follows the guest over a border.
     pub(crate) fn cross(&self, hook: CallHook) {
         match hook {
-            CallHook::CallingWasm | CallHook::ReturningFromHost => self.start(),
-            CallHook::ReturningFromWasm | CallHook::CallingHost => self.stop(),
+            CallHook::CallingWasm => self.start(),
+            CallHook::ReturningFromWasm => self.stop(),
+            CallHook::CallingHost => {
+                // What the guest did counts in any case; the call is a stretch
+                // of its own.
+                self.stop();
+                self.called_in.store(self.turns.load(Ordering::Relaxed), Ordering::Relaxed);
+                self.start();
+            }
+            CallHook::ReturningFromHost => {
+                let waited = self.called_in.load(Ordering::Relaxed) != self.turns.load(Ordering::Relaxed);
+                if !waited {
+                    self.stop();
+                }
+                self.start();
+            }
         }
+    }
+
+    /// Runs a future that works in the store, telling the turns.
+    pub(crate) async fn follow<F: Future>(&self, future: F) -> F::Output {
+        let mut future = std::pin::pin!(future);
+        std::future::poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_pending() {
+                self.turn();
+            }
+            poll
+        })
+        .await
     }
 }
 
@@ -78,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_guests_stretches_count() {
+    fn work_counts_in_the_guest_and_in_the_host() {
         let clock = CpuClock::new();
         clock.cross(CallHook::CallingWasm);
         spin();
@@ -87,7 +126,21 @@ mod tests {
         spin();
         clock.cross(CallHook::ReturningFromHost);
         clock.cross(CallHook::ReturningFromWasm);
+        spin();
         let used = clock.used();
-        assert!(used >= Duration::from_millis(20) && used < Duration::from_millis(39), "{used:?}");
+        assert!(used >= Duration::from_millis(40) && used < Duration::from_millis(59), "{used:?}");
+    }
+
+    #[test]
+    fn waiting_in_the_host_does_not() {
+        let clock = CpuClock::new();
+        clock.cross(CallHook::CallingWasm);
+        clock.cross(CallHook::CallingHost);
+        clock.turn();
+        spin();
+        clock.cross(CallHook::ReturningFromHost);
+        clock.cross(CallHook::ReturningFromWasm);
+        let used = clock.used();
+        assert!(used < Duration::from_millis(19), "{used:?}");
     }
 }

@@ -141,7 +141,12 @@ impl HandlerState for Instances {
         let slot = Slot::default();
         let outcome = Arc::new(Outcome::default());
         let mut store = self.blueprint.store(slot.clone(), Arc::clone(&outcome));
-        let proxy = self.pre.instantiate_async(&mut store).await?;
+        let cpu = Arc::clone(&store.data().cpu);
+        let instantiate = cpu.follow(self.pre.instantiate_async(&mut store));
+        let Ok(proxy) = tokio::time::timeout(self.blueprint.limits.wall, instantiate).await else {
+            return Err(wasmtime::format_err!("its start took longer than its wall time"));
+        };
+        let proxy = proxy?;
         self.metrics.instantiate_seconds.observe(begin.elapsed().as_secs_f64());
         self.metrics.instances_created.inc();
         self.metrics.instances.inc();
@@ -149,7 +154,7 @@ impl HandlerState for Instances {
             store,
             proxy,
             view: StoreData::http,
-            expiration: Expiration::new(slot),
+            expiration: Expiration::new(slot, cpu),
             state: OneRequest { metrics: self.metrics.clone() },
         })
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 /// KV cells that the sessions of one instance may hold together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KvLimit {
-    /// One part in so many of the cells of the largest granted model.
+    /// One part in so many of the cells of the largest granted model, and at
+    /// least one sequence of full length: whoever may use a model may use its
+    /// context.
     Share(u32),
     /// So many cells.
     Cells(u64),
@@ -15,7 +17,7 @@ pub enum KvLimit {
 impl fmt::Display for KvLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Share(part) => write!(f, "1/{part} of the model's"),
+            Self::Share(part) => write!(f, "1/{part}, or one full context"),
             Self::Cells(cells) => write!(f, "{cells}"),
         }
     }
@@ -135,7 +137,10 @@ mod tests {
     fn every_field_is_listed_with_its_unit() {
         let text = Limits::default().to_string();
         assert_eq!(text.lines().count(), 11);
-        assert!(text.contains("64 MiB") && text.contains("1/8 of the model's") && text.contains("120 s"), "{text}");
+        assert!(
+            text.contains("64 MiB") && text.contains("1/8, or one full context") && text.contains("120 s"),
+            "{text}"
+        );
         assert_eq!(seconds(Limits::renderer().cpu), "250 ms");
         assert_eq!(bytes(1025), "1025 bytes");
     }

@@ -77,6 +77,7 @@ impl Blueprint {
         let mut store = Store::new(&self.engine, data);
         store.limiter(|data| &mut data.memory);
         store.set_hostcall_fuel(limits.call_bytes as usize);
+        store.set_max_component_handles(limits.handles as usize);
         let clock = Arc::clone(&cpu);
         store.call_hook(move |_, hook| {
             clock.cross(hook);

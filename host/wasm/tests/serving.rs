@@ -91,8 +91,8 @@ async fn a_model_is_used_through_its_interface() {
 async fn sessions_and_cells_are_bounded_and_metered() {
     let bench = Bench::new(Limits { sessions: 5, ..tight() });
     assert!(bench.text("/sessions").await.starts_with("5 sessions, then"), "sessions");
-    // The fake has 4,096 cells; an eighth of them is 512, or 5 prompts of 100.
+    // The fake has 4,096 cells, of which an eighth is less than its context of 1,024.
     let kv = bench.text("/kv").await;
-    assert!(kv.starts_with("500 cells, then") && kv.contains("Quota"), "{kv}");
-    assert!(kv.ends_with("meter 500 of 512"), "{kv}");
+    assert!(kv.starts_with("1000 cells, then") && kv.contains("Quota"), "{kv}");
+    assert!(kv.ends_with("meter 1000 of 1024"), "{kv}");
 }

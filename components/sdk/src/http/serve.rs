@@ -29,13 +29,21 @@ fn send(response: Response, out: ResponseOutparam) -> Result<(), Error> {
     let mut writer = BodyWriter::new(stream);
     match response.body {
         Body::Bytes(bytes) => writer.write(bytes)?,
-        // On an error the body is dropped unfinished, so that the client does
-        // not take a part for the whole.
-        Body::Stream(write) => write(&mut writer)?,
+        Body::Stream(write) => match write(&mut writer) {
+            Err(error) if error != Error::Gone => break_off(&error),
+            result => result?,
+        },
     }
     // The stream is the body's child and has to go first.
     drop(writer);
     OutgoingBody::finish(body, None).map_err(|_| Error::Gone)
+}
+
+/// Ends the instance, so that the client does not take a part for the whole: a
+/// body that is merely dropped would look finished.
+fn break_off(error: &Error) -> ! {
+    eprintln!("the response broke off: {error}");
+    std::process::exit(1)
 }
 
 fn head(response: &Response) -> Result<(OutgoingResponse, OutgoingBody), String> {

@@ -44,6 +44,7 @@ impl Renderer {
         self.metrics.renders.inc();
         let outcome = Arc::new(Outcome::default());
         let mut store = self.blueprint.store(Slot::default(), Arc::clone(&outcome));
+        let cpu = Arc::clone(&store.data().cpu);
         let work = async {
             let renderer = self
                 .pre
@@ -60,6 +61,6 @@ impl Renderer {
                 }
             })
         };
-        tokio::time::timeout(self.blueprint.limits.wall, work).await.unwrap_or(Err(HandleError::WallLimit))
+        tokio::time::timeout(self.blueprint.limits.wall, cpu.follow(work)).await.unwrap_or(Err(HandleError::WallLimit))
     }
 }

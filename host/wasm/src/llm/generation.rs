@@ -11,6 +11,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::bindings::nala::llm::session::{Chunk, HostGeneration};
 use super::bindings::nala::llm::types::{Error, QuotaKind};
+use super::session::Cells;
 use super::state::Usage;
 use super::{LlmView, convert};
 
@@ -19,18 +20,42 @@ use super::{LlmView, convert};
 pub struct GenerationHandle {
     generation: Generation,
     usage: Arc<Usage>,
-    /// Whether the run may produce fewer tokens than the guest asked for, since
-    /// the guest's KV cells do not suffice.
-    cut_short: bool,
-    /// The quota error that follows such a run.
+    share: Share,
+    /// The quota error that follows a run that was cut short.
     owed: bool,
     /// Whether the time in the queue was counted.
     queue_counted: bool,
 }
 
+/// A run's share of its store's KV cells.
+pub(super) struct Share {
+    /// What is set aside for the run, until it has ended.
+    pub(super) cells: Option<Arc<Cells>>,
+    /// Tokens that the session holds, those of the run included as they come.
+    pub(super) length: u64,
+    /// Whether the run may produce fewer tokens than the guest asked for, since
+    /// the guest's KV cells do not suffice.
+    pub(super) cut_short: bool,
+}
+
+impl Share {
+    /// The run has ended: gives back what it did not need.
+    fn settle(&mut self) {
+        if let Some(cells) = self.cells.take() {
+            cells.keep(self.length);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
 impl GenerationHandle {
-    pub(super) fn new(generation: Generation, usage: Arc<Usage>, cut_short: bool) -> Self {
-        Self { generation, usage, cut_short, owed: false, queue_counted: false }
+    pub(super) fn new(generation: Generation, usage: Arc<Usage>, share: Share) -> Self {
+        Self { generation, usage, share, owed: false, queue_counted: false }
     }
 
     async fn next(&mut self) -> Result<Option<Chunk>, Error> {
@@ -43,8 +68,13 @@ impl GenerationHandle {
             self.usage.queued(queued);
         }
         let Some(mut chunk) = next.map_err(convert::error)? else { return Ok(None) };
-        self.usage.new_tokens.fetch_add(chunk.tokens.len() as u64, Ordering::Relaxed);
-        if self.cut_short && chunk.finish == Some(Finish::Length) {
+        let new = chunk.tokens.len() as u64;
+        self.usage.new_tokens.fetch_add(new, Ordering::Relaxed);
+        self.share.length = self.share.length.saturating_add(new);
+        if chunk.finish.is_some() {
+            self.share.settle();
+        }
+        if self.share.cut_short && chunk.finish == Some(Finish::Length) {
             // The guest asked for more: it is told so, after what there is.
             chunk.finish = None;
             self.owed = true;

@@ -1,7 +1,7 @@
 //! Sessions of the interface `session`, and what they may hold.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nala_engine::{Session, SessionOptions};
 use wasmtime::Result;
@@ -11,7 +11,7 @@ use super::bindings::nala::llm::session::{
     GenerateOptions, Host, HostSession, PrefillInfo, SessionOptions as WitSessionOptions,
 };
 use super::bindings::nala::llm::types::{Error, QuotaKind};
-use super::generation::GenerationHandle;
+use super::generation::{GenerationHandle, Share};
 use super::model::ModelHandle;
 use super::state::Usage;
 use super::{LlmView, convert};
@@ -20,32 +20,49 @@ use super::{LlmView, convert};
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct SessionHandle {
     session: Session,
-    cells: Cells,
+    cells: Arc<Cells>,
 }
 
 /// KV cells that a session has set aside of its store's allowance: those it
 /// holds, and those that its run may still take.
-struct Cells {
+pub(super) struct Cells {
     usage: Arc<Usage>,
-    held: u64,
+    held: AtomicU64,
 }
 
 impl Cells {
+    fn new(usage: Arc<Usage>) -> Self {
+        Self { usage, held: AtomicU64::new(0) }
+    }
+
+    /// What the store's other sessions have set aside.
+    fn others(&self) -> u64 {
+        self.usage.kv_cells.load(Ordering::Relaxed).saturating_sub(self.held.load(Ordering::Relaxed))
+    }
+
     /// Sets aside `wanted` in all, if the store may have so many.
-    fn set(&mut self, wanted: u64, max: u64) -> Result<(), Error> {
-        let others = self.usage.kv_cells.load(Ordering::Relaxed).saturating_sub(self.held);
-        if others.saturating_add(wanted) > max {
+    fn set(&self, wanted: u64, max: u64) -> Result<(), Error> {
+        if self.others().saturating_add(wanted) > max {
             return Err(Error::Quota(QuotaKind::Kv));
         }
-        self.usage.kv_cells.store(others + wanted, Ordering::Relaxed);
-        self.held = wanted;
+        self.replace(wanted);
         Ok(())
+    }
+
+    /// Gives back all but `wanted`.
+    pub(super) fn keep(&self, wanted: u64) {
+        self.replace(wanted.min(self.held.load(Ordering::Relaxed)));
+    }
+
+    fn replace(&self, wanted: u64) {
+        self.usage.kv_cells.store(self.others().saturating_add(wanted), Ordering::Relaxed);
+        self.held.store(wanted, Ordering::Relaxed);
     }
 }
 
 impl Drop for Cells {
     fn drop(&mut self) {
-        self.usage.kv_cells.fetch_sub(self.held, Ordering::Relaxed);
+        self.replace(0);
     }
 }
 
@@ -66,7 +83,7 @@ impl HostSession for LlmView<'_> {
             Err(error) => return Ok(Err(convert::error(error))),
         };
         self.state.sessions += 1;
-        let cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
+        let cells = Arc::new(Cells::new(Arc::clone(&self.state.usage)));
         Ok(Ok(self.table.push(SessionHandle { session, cells })?))
     }
 
@@ -95,8 +112,7 @@ impl HostSession for LlmView<'_> {
                 Ok(Ok(PrefillInfo { cached: info.cached, computed: info.computed }))
             }
             Err(error) => {
-                // Giving cells back cannot exceed the allowance.
-                let _ = handle.cells.set(u64::from(handle.session.len()), max);
+                handle.cells.keep(handle.session.len().into());
                 Ok(Err(convert::error(error)))
             }
         }
@@ -112,8 +128,7 @@ impl HostSession for LlmView<'_> {
         let mut options = convert::options(options);
         // A run that asks for more than the allowance ends at the allowance.
         let length = u64::from(handle.session.len());
-        let others = self.state.usage.kv_cells.load(Ordering::Relaxed).saturating_sub(handle.cells.held);
-        let room = max.saturating_sub(others).saturating_sub(length);
+        let room = max.saturating_sub(handle.cells.others()).saturating_sub(length);
         if room == 0 {
             return Ok(Err(Error::Quota(QuotaKind::Kv)));
         }
@@ -125,7 +140,8 @@ impl HostSession for LlmView<'_> {
             Ok(generation) => {
                 // Checked above to be within the allowance.
                 let _ = handle.cells.set(wanted, max);
-                let generation = GenerationHandle::new(generation, Arc::clone(&self.state.usage), cut_short);
+                let share = Share { cells: Some(Arc::clone(&handle.cells)), length, cut_short };
+                let generation = GenerationHandle::new(generation, Arc::clone(&self.state.usage), share);
                 Ok(Ok(self.table.push(generation)?))
             }
             Err(error) => Ok(Err(convert::error(error))),

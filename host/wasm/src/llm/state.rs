@@ -32,9 +32,13 @@ impl Models {
         self.withheld.iter().any(|withheld| withheld == name)
     }
 
-    /// Cells of the largest model.
-    fn kv_cells(&self) -> u64 {
-        self.granted.iter().map(|engine| u64::from(engine.limits().kv_cells)).max().unwrap_or(0)
+    /// Cells that a share of one part in `part` comes to.
+    fn share(&self, part: u32) -> u64 {
+        let share = |engine: &Engine| {
+            let limits = engine.limits();
+            (limits.kv_cells / part.max(1)).max(limits.sequence_tokens)
+        };
+        self.granted.iter().map(share).max().unwrap_or(0).into()
     }
 }
 
@@ -68,7 +72,7 @@ impl LlmState {
     pub(crate) fn new(models: Models, limits: &Limits) -> Self {
         let max_kv_cells = match limits.kv_cells {
             KvLimit::Cells(cells) => cells,
-            KvLimit::Share(part) => models.kv_cells() / u64::from(part.max(1)),
+            KvLimit::Share(part) => models.share(part),
         };
         Self { models, sessions: 0, max_kv_cells, usage: Arc::default() }
     }

@@ -36,6 +36,9 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
                 write(&stream, "begun");
                 core::arch::wasm32::unreachable()
             }
+            "/random" => loop {
+                std::hint::black_box(wasip2::random::random::get_random_bytes(60_000));
+            },
             "/sleep" => {
                 monotonic_clock::subscribe_duration(query.parse().unwrap_or(1_000) * 1_000_000).block();
                 text(out, "slept");

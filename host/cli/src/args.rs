@@ -1,0 +1,332 @@
+//! What can be said on the command line.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::version;
+
+/// Serves language models to sandboxed WebAssembly components
+///
+/// The model runs here, natively; everything that is policy or prompt is a
+/// component: the OpenAI API, chat templates, and the handlers you bring.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nala-host",
+    version,
+    long_version = version::long(),
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  nala-host model pull smollm2-135m-instruct-q4_1
+  nala-host up                                    the OpenAI API on 127.0.0.1:3000
+  nala-host up --model ./my-model.gguf --listen 0.0.0.0:8080
+  nala-host run app.wasm                          your own handler, no manifest
+  nala-host doctor                                what this machine has, what is in force
+
+Every option can be set by the environment variable shown with it."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Serve one handler component, without a manifest
+    Run(RunArgs),
+    /// Serve an application: a spin.toml, or the built-in OpenAI API
+    Up(UpArgs),
+    /// List, fetch and look into models
+    Model(ModelArgs),
+    /// Show what this machine has and which defaults are in force
+    Doctor(DoctorArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+/// How the host tells what it does, on standard error.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Form of messages and logs; `auto` is text, coloured on a terminal
+    #[arg(
+        long = "log-format",
+        global = true,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        env = "NALA_LOG_FORMAT",
+        help_heading = "Logging"
+    )]
+    pub(crate) format: LogFormat,
+
+    /// What is logged: error, warn, info, debug, trace, or directives such as
+    /// `info,nala_http=debug`
+    #[arg(
+        long = "log-level",
+        global = true,
+        value_name = "LEVEL",
+        default_value = "info",
+        env = "NALA_LOG_LEVEL",
+        help_heading = "Logging"
+    )]
+    pub(crate) level: String,
+}
+
+/// See [`LogArgs::format`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Text, coloured on a terminal
+    #[default]
+    Auto,
+    /// Text without colours
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  nala-host run target/wasm32-wasip2/release/app.wasm
+  nala-host run app.wasm --model ./my-model.gguf --listen 127.0.0.1:8080
+
+The component must handle wasi:http (0.2 or 0.3); it gets every path. A model is
+loaded only if the component imports nala:llm.")]
+pub(crate) struct RunArgs {
+    /// The component
+    #[arg(value_name = "APP.WASM")]
+    pub(crate) component: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  nala-host up                       the built-in application: POST /v1/chat/completions, GET /v1/models
+  nala-host up spin.toml             the application described there
+  nala-host up --model ./my-model.gguf
+
+The built-in components are inside this binary: with a GGUF file it needs nothing else.")]
+pub(crate) struct UpArgs {
+    /// The application's manifest; without one the built-in application
+    #[arg(value_name = "SPIN.TOML")]
+    pub(crate) manifest: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+/// What `run` and `up` share.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// The model: a name from `nala-host model list` or the path of a GGUF file
+    /// [default: what the manifest names, else smollm2-135m-instruct-q4_1]
+    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL")]
+    pub(crate) model: Option<String>,
+
+    /// Where requests are taken; port 0 chooses a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000", env = "NALA_LISTEN", value_parser = address)]
+    pub(crate) listen: SocketAddr,
+
+    /// Where probes and metrics are served (/livez, /readyz, /metrics); none
+    /// without this option
+    #[arg(long, value_name = "ADDR", env = "NALA_ADMIN_LISTEN", value_parser = address)]
+    pub(crate) admin_listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+}
+
+/// How the model is run.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineArgs {
+    /// Threads that compute [default: the CPUs granted to this process]
+    #[arg(long, value_name = "N", env = "NALA_THREADS")]
+    pub(crate) threads: Option<NonZeroUsize>,
+
+    /// KV cells, one a token of context, shared by all sessions
+    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().kv_cells, env = "NALA_KV_CELLS")]
+    pub(crate) kv_cells: u32,
+
+    /// Sequences that are computed together
+    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().max_sequences, env = "NALA_MAX_SEQUENCES")]
+    pub(crate) max_sequences: u32,
+
+    /// Tokens of one batch at most
+    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().batch_tokens, env = "NALA_BATCH_TOKENS")]
+    pub(crate) batch_tokens: u32,
+}
+
+/// What the listener allows.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "HTTP")]
+pub(crate) struct HttpArgs {
+    /// Largest request body, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = nala_http::HttpConfig::default().max_body_bytes, env = "NALA_MAX_BODY_BYTES")]
+    pub(crate) max_body_bytes: u64,
+
+    /// Connections open at once
+    #[arg(long, value_name = "N", default_value_t = nala_http::HttpConfig::default().max_connections, env = "NALA_MAX_CONNECTIONS")]
+    pub(crate) max_connections: usize,
+
+    /// After SIGTERM, seconds that running responses may still take
+    #[arg(long, value_name = "SECONDS", default_value_t = nala_http::HttpConfig::default().drain_deadline.as_secs(), env = "NALA_DRAIN_DEADLINE")]
+    pub(crate) drain_deadline: u64,
+
+    /// After SIGTERM, seconds to go on accepting while the probes say 503, so
+    /// that load balancers turn away first
+    #[arg(long, value_name = "SECONDS", default_value_t = nala_http::HttpConfig::default().lame_duck.as_secs(), env = "NALA_LAME_DUCK")]
+    pub(crate) lame_duck: u64,
+}
+
+impl HttpArgs {
+    pub(crate) fn config(&self) -> nala_http::HttpConfig {
+        nala_http::HttpConfig {
+            max_body_bytes: self.max_body_bytes,
+            max_connections: self.max_connections,
+            drain_deadline: Duration::from_secs(self.drain_deadline),
+            lame_duck: Duration::from_secs(self.lame_duck),
+            ..nala_http::HttpConfig::default()
+        }
+    }
+}
+
+/// Where compiled components are kept.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Compiled components")]
+pub(crate) struct CodeArgs {
+    /// Folder for compiled components [default: nala/ in the user's cache folder]
+    #[arg(long, value_name = "DIR", env = "NALA_CACHE_DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+
+    /// Keep nothing: compile at every start
+    #[arg(long, conflicts_with = "cache_dir")]
+    pub(crate) no_cache: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ModelVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelVerb {
+    /// List the models of the catalogue and the files in the models folder
+    List(FormatArgs),
+    /// Download a model of the catalogue, or continue where it was stopped
+    Pull {
+        /// A name from `nala-host model list`
+        name: String,
+    },
+    /// Show what a GGUF file says about itself
+    Inspect {
+        /// The file, or the name of an installed model
+        #[arg(value_name = "PATH|NAME")]
+        model: String,
+
+        #[command(flatten)]
+        output: FormatArgs,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  nala-host doctor
+  nala-host doctor --model ./my-model.gguf --format json")]
+pub(crate) struct DoctorArgs {
+    /// Also check this model: a name from `nala-host model list` or a path
+    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL")]
+    pub(crate) model: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: FormatArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FormatArgs {
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
+
+/// See [`FormatArgs::format`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  nala-host completions bash > /etc/bash_completion.d/nala-host
+  nala-host completions zsh > \"${fpath[1]}/_nala-host\"")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `127.0.0.1:3000`, `[::]:3000`, `localhost:3000`, or `:3000` and `3000` for
+/// this machine only.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let full = match text.strip_prefix(':') {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None if text.parse::<u16>().is_ok() => format!("127.0.0.1:{text}"),
+        None => text.to_owned(),
+    };
+    let hint = "write IP:PORT, for example 127.0.0.1:3000 or 0.0.0.0:8080";
+    full.to_socket_addrs()
+        .map_err(|error| format!("{error}; {hint}"))?
+        .next()
+        .ok_or_else(|| format!("the name has no address; {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn addresses_may_be_short() {
+        for (text, expected) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            (":8080", "127.0.0.1:8080"),
+            ("8080", "127.0.0.1:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+        ] {
+            assert_eq!(address(text).unwrap(), expected.parse().unwrap(), "{text}");
+        }
+        for wrong in ["", "127.0.0.1", "127.0.0.1:99999", ":x"] {
+            assert!(address(wrong).unwrap_err().contains("IP:PORT"), "{wrong}");
+        }
+    }
+}

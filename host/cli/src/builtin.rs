@@ -1,0 +1,19 @@
+//! The components inside this binary, built by `build.rs`.
+
+use std::sync::Arc;
+
+use nala_wasm::{Limits, LoadError, Renderer, Runtime, Source};
+
+/// The OpenAI API.
+pub(crate) const OPENAI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openai.wasm"));
+
+/// Renders the chat templates that models come with.
+pub(crate) const CHAT_TEMPLATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/chat_template.wasm"));
+
+/// Loads the renderer.
+///
+/// # Errors
+/// Never in a build that passed its tests.
+pub(crate) fn renderer(runtime: &Runtime) -> Result<Arc<Renderer>, LoadError> {
+    runtime.load_renderer("chat-template", Source::Bytes(CHAT_TEMPLATE), Limits::renderer()).map(Arc::new)
+}

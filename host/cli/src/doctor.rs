@@ -1,0 +1,157 @@
+//! `nala-host doctor`: what this machine has, which kernels are active, every
+//! default in force, and what is wrong.
+
+mod defaults;
+mod problems;
+
+use std::io::Write;
+
+use nala_machine::Machine;
+use nala_models::{Listed, Store};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::{DoctorArgs, OutputFormat};
+use crate::models::mebibytes;
+use crate::{model, version};
+
+/// Something that is not as it should be.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) what: String,
+    pub(crate) fix: String,
+}
+
+/// A default in force.
+#[derive(Debug, Serialize)]
+pub(crate) struct Setting {
+    pub(crate) section: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    pub(crate) meaning: &'static str,
+}
+
+/// Runs the verb. Problems are printed and are no failure of the verb.
+///
+/// # Errors
+/// Standard output cannot be written, or there is no folder for models.
+pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
+    let machine = Machine::probe();
+    let kernels = nala_llama::system_info();
+    let store = Store::open_default()?;
+    let listed = store.list()?;
+    let settings = defaults::all(&machine);
+    let problems = problems::find(&machine, &store, args.model.as_deref());
+    let mut out = std::io::stdout().lock();
+    match args.output.format {
+        OutputFormat::Json => {
+            let report = json!({
+                "version": version::long(),
+                "machine": machine,
+                "kernels": kernels_json(&kernels),
+                "models": {
+                    "folder": store.dir(),
+                    "known": listed.iter().map(model::listed_json).collect::<Vec<_>>(),
+                },
+                "defaults": settings,
+                "problems": problems,
+            });
+            writeln!(out, "{report:#}")?;
+        }
+        OutputFormat::Text => {
+            writeln!(out, "nala-host {}", version::long().replace('\n', ", "))?;
+            print_machine(&mut out, &machine)?;
+            writeln!(out, "\nKernels (llama.cpp)\n  {kernels}")?;
+            print_models(&mut out, &store, &listed)?;
+            print_settings(&mut out, &settings)?;
+            print_problems(&mut out, &problems)?;
+        }
+    }
+    Ok(())
+}
+
+/// `NAME = 1` pairs as an object; sections (`CPU :`) are left out.
+fn kernels_json(text: &str) -> Value {
+    let pairs = text.split('|').filter_map(|part| {
+        let part = part.rsplit(':').next()?;
+        let (name, value) = part.split_once('=')?;
+        Some((name.trim().to_owned(), Value::from(value.trim())))
+    });
+    Value::Object(pairs.collect())
+}
+
+fn print_machine(out: &mut impl Write, machine: &Machine) -> std::io::Result<()> {
+    let unknown = || "unknown".to_owned();
+    let bytes = |value: Option<u64>| value.map_or_else(unknown, mebibytes);
+    let count = |value: Option<usize>| value.map_or_else(unknown, |count| count.to_string());
+    let quota = match &machine.grant.quota {
+        Some(quota) => format!(", quota {:.2} CPUs ({})", quota.cpus(), quota.group),
+        None => String::new(),
+    };
+    let limit = match machine.memory.limit_bytes {
+        Some(limit) => format!(", limited to {}", mebibytes(limit)),
+        None => String::new(),
+    };
+    let features: Vec<&str> = machine.cpu.features.iter().map(String::as_str).collect();
+    writeln!(out, "\nMachine")?;
+    writeln!(out, "  CPU       {}", machine.cpu.model.clone().unwrap_or_else(unknown))?;
+    writeln!(out, "  features  {}", features.join(" "))?;
+    writeln!(
+        out,
+        "  granted   {} threads of {} CPUs ({} cores, {} NUMA nodes){quota}",
+        machine.grant.threads,
+        count(machine.topology.logical_cpus),
+        count(machine.topology.cores),
+        machine.topology.numa_nodes,
+    )?;
+    writeln!(
+        out,
+        "  memory    {}, {} available{limit}",
+        bytes(machine.memory.total_bytes),
+        bytes(machine.memory.available_bytes),
+    )
+}
+
+fn print_models(out: &mut impl Write, store: &Store, listed: &[Listed]) -> std::io::Result<()> {
+    writeln!(out, "\nModels in {}", store.dir().display())?;
+    for model in listed {
+        let state = model::listed_json(model);
+        let state = state.get("state").and_then(Value::as_str).unwrap_or_default().to_owned();
+        writeln!(out, "  {}  {state}", model.name)?;
+    }
+    Ok(())
+}
+
+fn print_settings(out: &mut impl Write, settings: &[Setting]) -> std::io::Result<()> {
+    let mut section = "";
+    for setting in settings {
+        if setting.section != section {
+            section = setting.section;
+            writeln!(out, "\nDefaults: {section}")?;
+        }
+        writeln!(out, "  {:18} {:24} {}", setting.name, setting.value, setting.meaning)?;
+    }
+    Ok(())
+}
+
+fn print_problems(out: &mut impl Write, problems: &[Problem]) -> std::io::Result<()> {
+    if problems.is_empty() {
+        return writeln!(out, "\nNo problems found.");
+    }
+    writeln!(out, "\nProblems")?;
+    for problem in problems {
+        writeln!(out, "  {}\n    fix: {}", problem.what, problem.fix)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn llama_cpps_line_is_read_as_pairs() {
+        let json = kernels_json("CPU : SSE3 = 1 | AVX2 = 1 | OPENMP = 0 | ");
+        assert_eq!(json, json!({"SSE3": "1", "AVX2": "1", "OPENMP": "0"}));
+    }
+}

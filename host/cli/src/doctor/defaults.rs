@@ -1,0 +1,118 @@
+//! Every default in force, from the types that hold them.
+
+use std::time::Duration;
+
+use clap::Parser;
+use nala_engine::EngineConfig;
+use nala_http::HttpConfig;
+use nala_machine::Machine;
+use nala_wasm::{CompileCache, Limits, RuntimeConfig};
+
+use super::Setting;
+use crate::args::{CodeArgs, EngineArgs};
+use crate::models;
+use crate::models::mebibytes;
+use crate::serve;
+
+/// The engine's and the code's flags alone, to have their defaults and their
+/// environment variables.
+#[derive(Debug, Parser)]
+struct Flags {
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    code: CodeArgs,
+}
+
+pub(super) fn all(machine: &Machine) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    if let Ok(flags) = Flags::try_parse_from(["nala-host"]) {
+        settings.extend(engine(&flags.engine, machine));
+        settings.extend(runtime(&flags.code));
+    }
+    settings.extend(limits("limits of a request", &Limits::default()));
+    settings.extend(limits("limits of a renderer", &Limits::renderer()));
+    settings.extend(http());
+    settings
+}
+
+fn seconds(time: Duration) -> String {
+    if time.subsec_nanos() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
+}
+
+fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
+    let section = "engine";
+    let setting = |name, value, meaning| Setting { section, name, value, meaning };
+    let load = models::options(args);
+    let EngineConfig { max_sessions, max_queued, max_wait, prefill_chunk, outbox_tokens } = EngineConfig::default();
+    let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
+    vec![
+        setting("threads", threads.to_string(), "threads that compute (--threads)"),
+        setting("kv_cells", load.kv_cells.to_string(), "tokens of context, shared by all sessions (--kv-cells)"),
+        setting("max_sequences", load.max_sequences.to_string(), "sequences computed together (--max-sequences)"),
+        setting("batch_tokens", load.batch_tokens.to_string(), "tokens of a batch at most (--batch-tokens)"),
+        setting("micro_batch_tokens", load.micro_batch_tokens.to_string(), "tokens computed at once"),
+        setting("flash_attention", format!("{:?}", load.flash_attention).to_lowercase(), "fused attention kernel"),
+        setting("max_sessions", max_sessions.to_string(), "sessions open at a time; further ones are refused as busy"),
+        setting("max_queued", max_queued.to_string(), "work waiting for room; further work is refused as busy"),
+        setting("max_wait", seconds(max_wait), "how long work waits for room before it is refused as busy"),
+        setting("prefill_chunk", prefill_chunk.to_string(), "prompt tokens in a batch beside running generations"),
+        setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
+    ]
+}
+
+fn runtime(args: &CodeArgs) -> Vec<Setting> {
+    let section = "components";
+    let setting = |name, value, meaning| Setting { section, name, value, meaning };
+    let RuntimeConfig { tick, instances, max_memory_bytes, admission_wait, .. } = RuntimeConfig::default();
+    let cache = match serve::cache(args) {
+        CompileCache::Off => "off".to_owned(),
+        CompileCache::Directory(dir) => dir.display().to_string(),
+    };
+    vec![
+        setting("cache", cache, "folder of compiled components (--cache-dir, --no-cache)"),
+        setting("instances", instances.to_string(), "requests handled at a time"),
+        setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 503"),
+        setting("tick", seconds(tick), "grain of CPU limits and of turns between guests"),
+        setting("max_memory", mebibytes(max_memory_bytes as u64), "the most memory a component can be given"),
+    ]
+}
+
+fn limits(section: &'static str, limits: &Limits) -> Vec<Setting> {
+    limits
+        .entries()
+        .map(|entry| Setting { section, name: entry.name, value: entry.value, meaning: entry.meaning })
+        .collect()
+}
+
+fn http() -> Vec<Setting> {
+    let section = "HTTP";
+    let setting = |name, value, meaning| Setting { section, name, value, meaning };
+    // Named one by one, so that a new field cannot be forgotten here.
+    let HttpConfig {
+        max_body_bytes,
+        max_header_bytes,
+        max_connections,
+        max_streams,
+        header_timeout,
+        body_timeout,
+        idle_timeout,
+        write_timeout,
+        drain_deadline,
+        lame_duck,
+    } = HttpConfig::default();
+    vec![
+        setting("listen", "127.0.0.1:3000".to_owned(), "where requests are taken (--listen)"),
+        setting("admin_listen", "none".to_owned(), "where probes and metrics are (--admin-listen)"),
+        setting("max_body_bytes", mebibytes(max_body_bytes), "largest request body (--max-body-bytes)"),
+        setting("max_header_bytes", format!("{} KiB", max_header_bytes >> 10), "largest request head"),
+        setting("max_connections", max_connections.to_string(), "connections open at once (--max-connections)"),
+        setting("max_streams", max_streams.to_string(), "requests at once on an HTTP/2 connection"),
+        setting("header_timeout", seconds(header_timeout), "for the head of a request to arrive"),
+        setting("body_timeout", seconds(body_timeout), "longest silence within a request body"),
+        setting("idle_timeout", seconds(idle_timeout), "how long a connection without a request is kept"),
+        setting("write_timeout", seconds(write_timeout), "how long a client may take nothing of a response"),
+        setting("drain_deadline", seconds(drain_deadline), "for running responses after SIGTERM (--drain-deadline)"),
+        setting("lame_duck", seconds(lame_duck), "still accepting after SIGTERM (--lame-duck)"),
+    ]
+}

@@ -1,0 +1,206 @@
+//! The life of a serving host: listeners, then what they serve, then the end.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use anyhow::Context;
+use nala_engine::Engine;
+use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
+use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
+use prometheus_client::registry::Registry;
+
+use crate::answer::Routing;
+use crate::args::{CodeArgs, ServeArgs};
+use crate::console::{Console, Help};
+use crate::models::Loader;
+use crate::ready::{self, Ready, Sample};
+use crate::signals::Signals;
+
+/// How long threads that still compile or load are waited for at the end.
+const LEFTOVERS: Duration = Duration::from_millis(500);
+
+/// What a verb needs to prepare what is served.
+pub(crate) struct Preparing {
+    pub(crate) runtime: Runtime,
+    pub(crate) loader: Loader,
+    pub(crate) console: Console,
+}
+
+/// What a verb serves.
+pub(crate) struct Prepared {
+    pub(crate) routing: Routing,
+    pub(crate) engines: Vec<Engine>,
+    /// What it is, for the ready line.
+    pub(crate) what: String,
+    pub(crate) sample: Sample,
+}
+
+/// Binds, prepares, serves until a signal comes, and drains.
+///
+/// # Errors
+/// Whatever keeps the host from serving.
+pub(crate) fn serve<P>(args: &ServeArgs, console: Console, prepare: P) -> anyhow::Result<()>
+where
+    P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
+{
+    let workers = nala_machine::granted_cpus().threads.max(2);
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_name("nala worker")
+        .enable_all()
+        .build()
+        .context("the worker threads cannot be started")?;
+    let result = tokio.block_on(host(args, console, prepare));
+    tokio.shutdown_timeout(LEFTOVERS);
+    result
+}
+
+async fn host<P>(args: &ServeArgs, console: Console, prepare: P) -> anyhow::Result<()>
+where
+    P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
+{
+    let mut signals = Signals::take()?;
+    // Bound first: a port that is taken should not cost the loading of a model.
+    let readiness = Readiness::new(Phase::Starting);
+    let metrics = HttpMetrics::default();
+    let server = Server::bind(args.listen, args.http.config())
+        .await?
+        .with_metrics(metrics.clone())
+        .with_readiness(readiness.clone());
+    let mut registry = Registry::with_prefix("nala");
+    metrics.register(&mut registry);
+    let registry = Arc::new(RwLock::new(registry));
+    let admin = Admin::start(args, &registry, &readiness).await?;
+
+    let preparing = prepare_apart(args.clone(), console, Arc::clone(&registry), prepare);
+    let prepared = tokio::select! {
+        prepared = preparing => prepared?,
+        () = signals.next() => {
+            console.say("Stopped before anything was served.");
+            return Ok(());
+        }
+    };
+    let Prepared { routing, engines, what, sample } = prepared;
+    let address = server.local_addr();
+    let shutdown = Shutdown::new();
+    let serving = tokio::spawn(server.serve(routing, shutdown.signal()));
+    readiness.set(Phase::Ready);
+    ready::announce(
+        console,
+        &Ready { what: &what, address, admin: admin.as_ref().map(|admin| admin.address), sample: &sample },
+    );
+
+    let ending = tokio::spawn(end(signals, shutdown, console, args.http.drain_deadline));
+    let report = serving.await.context("the server ended unexpectedly")?;
+    ending.abort();
+    for engine in &engines {
+        engine.shutdown().await;
+    }
+    if let Some(admin) = admin {
+        admin.stop().await;
+    }
+    match report.cut {
+        0 => console.say("Stopped; every running response was finished."),
+        1 => console.warn("Stopped; one connection was cut off."),
+        n => console.warn(&format!("Stopped; {n} connections were cut off.")),
+    }
+    Ok(())
+}
+
+/// The operator's listener.
+struct Admin {
+    address: std::net::SocketAddr,
+    shutdown: Shutdown,
+    task: tokio::task::JoinHandle<nala_http::DrainReport>,
+}
+
+impl Admin {
+    async fn start(
+        args: &ServeArgs,
+        registry: &Arc<RwLock<Registry>>,
+        readiness: &Readiness,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(address) = args.admin_listen else { return Ok(None) };
+        let server = Server::bind(address, nala_http::HttpConfig::default()).await.map_err(|error| {
+            anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened")
+        })?;
+        let address = server.local_addr();
+        let shutdown = Shutdown::new();
+        let handler = AdminHandler::new(Arc::clone(registry), readiness.clone());
+        let task = tokio::spawn(server.serve(handler, shutdown.signal()));
+        Ok(Some(Self { address, shutdown, task }))
+    }
+
+    /// Ends it, the last of all, so that probes see the drain.
+    async fn stop(self) {
+        self.shutdown.cut();
+        let _ended = self.task.await;
+    }
+}
+
+/// Loads and compiles where blocking is fine.
+async fn prepare_apart<P>(
+    args: ServeArgs,
+    console: Console,
+    registry: Arc<RwLock<Registry>>,
+    prepare: P,
+) -> anyhow::Result<Prepared>
+where
+    P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
+{
+    let work = tokio::task::spawn_blocking(move || {
+        let runtime = Runtime::new(RuntimeConfig { cache: cache(&args.code), ..RuntimeConfig::default() })?;
+        let preparing = Preparing { runtime, loader: Loader::new(&args.engine, console)?, console };
+        let prepared = prepare(&preparing)?;
+        let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
+        preparing.runtime.metrics().register(&mut registry);
+        for engine in &prepared.engines {
+            let model = ("model".into(), engine.name().to_owned().into());
+            engine.metrics().register(registry.sub_registry_with_label(model));
+        }
+        Ok(prepared)
+    });
+    work.await.context("loading ended unexpectedly")?
+}
+
+/// Where compiled components are kept: next to what else the user caches.
+pub(crate) fn cache(args: &CodeArgs) -> CompileCache {
+    if args.no_cache {
+        return CompileCache::Off;
+    }
+    let own = || directories::ProjectDirs::from("", "", "nala").map(|dirs| dirs.cache_dir().join("components"));
+    match args.cache_dir.clone().or_else(own) {
+        Some(dir) => CompileCache::Directory(dir),
+        None => CompileCache::Off,
+    }
+}
+
+/// Waits for a signal and drains; a second signal cuts.
+async fn end(mut signals: Signals, shutdown: Shutdown, console: Console, deadline: u64) {
+    signals.next().await;
+    console
+        .say(&format!("Stopping: running responses may take {deadline} s more; the same signal again cuts them off."));
+    shutdown.drain();
+    signals.next().await;
+    console.say("Cutting off what still runs.");
+    shutdown.cut();
+}
+
+/// An error of loading a component, with what helps where its own text does not
+/// say so.
+pub(crate) fn load_error(error: nala_wasm::LoadError, build: Option<&str>) -> anyhow::Error {
+    let missing =
+        matches!(&error, nala_wasm::LoadError::Read { error, .. } if error.kind() == std::io::ErrorKind::NotFound);
+    match (missing, build) {
+        (true, Some(build)) => {
+            let what = "a component is not built yet".to_owned();
+            anyhow::Error::new(error).context(Help { what, help: format!("build it: {build}") })
+        }
+        (true, None) => {
+            let what = "the component is not there".to_owned();
+            let help = "give the path of a component, for example target/wasm32-wasip2/release/app.wasm".to_owned();
+            anyhow::Error::new(error).context(Help { what, help })
+        }
+        _ => anyhow::Error::new(error),
+    }
+}

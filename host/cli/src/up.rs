@@ -1,0 +1,199 @@
+//! `nala-host up`: an application, from a manifest or built in.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use nala_engine::Engine;
+use nala_manifest::routes::RouteTable;
+use nala_manifest::{Application, Component};
+use nala_models::DEFAULT_MODEL;
+use nala_wasm::{App, Grant, Limits, Renderer, Source};
+
+use crate::answer::Routing;
+use crate::args::UpArgs;
+use crate::builtin;
+use crate::console::{Console, Help};
+use crate::ready::Sample;
+use crate::serve::{self, Prepared, Preparing, load_error};
+
+/// Runs the verb.
+///
+/// # Errors
+/// Whatever keeps the application from being served.
+pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
+    let model = args.serve.model.clone();
+    match args.manifest.clone() {
+        Some(manifest) => {
+            // Read before anything is bound or loaded.
+            let application = Application::read(&manifest)?;
+            for warning in &application.warnings {
+                console.warn(&warning.to_string());
+            }
+            serve::serve(&args.serve, console, move |preparing| {
+                Loading::new(preparing, &application, model.as_deref()).prepare(&manifest)
+            })
+        }
+        None => serve::serve(&args.serve, console, move |preparing| built_in(preparing, model.as_deref())),
+    }
+}
+
+fn built_in(preparing: &Preparing, model: Option<&str>) -> anyhow::Result<Prepared> {
+    let engine = preparing.loader.load(model.unwrap_or(DEFAULT_MODEL))?;
+    let name = engine.name().to_owned();
+    let renderer = builtin::renderer(&preparing.runtime)?;
+    let grant = Grant { models: vec![engine.clone()], renderer: Some(renderer), ..Grant::default() };
+    let app = preparing.runtime.load("openai", Source::Bytes(builtin::OPENAI), grant)?;
+    Ok(Prepared {
+        routing: Routing::All(app),
+        engines: vec![engine],
+        what: format!("the OpenAI API with {name}"),
+        sample: Sample::Chat { model: name },
+    })
+}
+
+/// Loads what a manifest describes, each thing once.
+struct Loading<'a> {
+    preparing: &'a Preparing,
+    application: &'a Application,
+    model: Option<&'a str>,
+    engines: Vec<Engine>,
+    renderers: BTreeMap<String, Arc<Renderer>>,
+    apps: BTreeMap<String, App>,
+}
+
+impl<'a> Loading<'a> {
+    fn new(preparing: &'a Preparing, application: &'a Application, model: Option<&'a str>) -> Self {
+        Self { preparing, application, model, engines: Vec::new(), renderers: BTreeMap::new(), apps: BTreeMap::new() }
+    }
+
+    fn prepare(mut self, manifest: &Path) -> anyhow::Result<Prepared> {
+        self.load_models()?;
+        let mut table = RouteTable::new();
+        for trigger in &self.application.triggers {
+            let app = self.app(&trigger.component)?;
+            table
+                .insert(trigger.route.clone(), app)
+                .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {}", manifest.display()))?;
+        }
+        let sample = self.sample();
+        Ok(Prepared {
+            routing: Routing::Table(table),
+            engines: self.engines,
+            what: format!("{} ({})", self.application.name, manifest.display()),
+            sample,
+        })
+    }
+
+    /// Loads the models that components are granted and import; `--model` names
+    /// the only one.
+    fn load_models(&mut self) -> anyhow::Result<()> {
+        let mut granted: Vec<&str> = Vec::new();
+        let mut needed = false;
+        for trigger in &self.application.triggers {
+            let component = self.component(&trigger.component)?;
+            needed |= self.needs_model(&trigger.component, component)?;
+            for model in &component.ai_models {
+                if !granted.contains(&model.as_str()) {
+                    granted.push(model);
+                }
+            }
+        }
+        if !needed {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.model.map_or_else(|| granted.clone(), |model| vec![model]);
+        for name in names {
+            let engine = self.preparing.loader.load(name)?;
+            if !granted.contains(&engine.name()) {
+                let what = format!("no component of the application is granted the model {}", engine.name());
+                let help = format!("add it to `ai_models` in the manifest: ai_models = [\"{}\"]", engine.name());
+                return Err(Help { what, help }.into());
+            }
+            self.engines.push(engine);
+        }
+        Ok(())
+    }
+
+    fn component(&self, id: &str) -> anyhow::Result<&'a Component> {
+        self.application.component(id).with_context(|| format!("the manifest has no component `{id}`"))
+    }
+
+    fn needs_model(&self, id: &str, component: &Component) -> anyhow::Result<bool> {
+        self.preparing
+            .runtime
+            .needs_model(id, Source::File(&component.source))
+            .map_err(|error| load_error(error, build(component).as_deref()))
+    }
+
+    fn app(&mut self, id: &str) -> anyhow::Result<App> {
+        if let Some(app) = self.apps.get(id) {
+            return Ok(app.clone());
+        }
+        let component = self.component(id)?;
+        let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
+        let (models, withheld): (Vec<&Engine>, Vec<&Engine>) =
+            self.engines.iter().partition(|engine| component.ai_models.iter().any(|name| name == engine.name()));
+        let grant = Grant {
+            models: models.into_iter().cloned().collect(),
+            withheld: withheld.into_iter().map(|engine| engine.name().to_owned()).collect(),
+            renderer,
+            limits: limits(Limits::default(), component),
+        };
+        let app = self
+            .preparing
+            .runtime
+            .load(id, Source::File(&component.source), grant)
+            .map_err(|error| load_error(error, build(component).as_deref()))?;
+        self.apps.insert(id.to_owned(), app.clone());
+        Ok(app)
+    }
+
+    fn renderer(&mut self, id: &str) -> anyhow::Result<Arc<Renderer>> {
+        if let Some(renderer) = self.renderers.get(id) {
+            return Ok(Arc::clone(renderer));
+        }
+        let component = self.component(id)?;
+        let renderer = self
+            .preparing
+            .runtime
+            .load_renderer(id, Source::File(&component.source), limits(Limits::renderer(), component))
+            .map_err(|error| load_error(error, build(component).as_deref()))?;
+        let renderer = Arc::new(renderer);
+        self.renderers.insert(id.to_owned(), Arc::clone(&renderer));
+        Ok(renderer)
+    }
+
+    /// A request that the application should answer. What a handler of one's
+    /// own wants to be asked is not known; the OpenAI component's is.
+    fn sample(&self) -> Sample {
+        let routes = self.application.routes();
+        let chat = routes.find("/v1/chat/completions").is_some_and(|(id, _)| id == "openai");
+        match self.engines.first() {
+            Some(engine) if chat => Sample::Chat { model: engine.name().to_owned() },
+            _ => Sample::Get { path: "/".to_owned() },
+        }
+    }
+}
+
+/// The limits in force: what the manifest sets, over `defaults`.
+fn limits(defaults: Limits, component: &Component) -> Limits {
+    let set = component.limits;
+    Limits {
+        memory_bytes: set.memory_bytes.unwrap_or(defaults.memory_bytes),
+        cpu: set.cpu.unwrap_or(defaults.cpu),
+        wall: set.wall.unwrap_or(defaults.wall),
+        ..defaults
+    }
+}
+
+/// The commands that build a component, as one line for a shell.
+fn build(component: &Component) -> Option<String> {
+    let build = component.build.as_ref()?;
+    let commands = build.commands.join(" && ");
+    match build.workdir.as_os_str().is_empty() {
+        true => Some(commands),
+        false => Some(format!("(cd {} && {commands})", build.workdir.display())),
+    }
+}

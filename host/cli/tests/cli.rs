@@ -1,0 +1,164 @@
+//! The binary from outside: help, wrong usage, and refusals before anything is
+//! served. Serving itself, with a model, is tested in `tests/`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the binary with no models, no cache and nothing of the user's settings.
+fn nala(home: &Path, args: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nala-host"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("NALA_")) {
+        command.env_remove(name);
+    }
+    let output = command
+        .args(args)
+        .current_dir(home)
+        .env("HOME", home)
+        .env("NALA_MODELS_DIR", home.join("models"))
+        .env_remove("XDG_CACHE_HOME")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn run(args: &[&str]) -> Ran {
+    nala(tempfile::tempdir().unwrap().path(), args)
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_says_what_is_wrong() {
+    for (args, said) in [
+        (&["fly"][..], "fly"),
+        (&["run"], "APP.WASM"),
+        (&["up", "--listen", "here"], "IP:PORT"),
+        (&["up", "--listen", "127.0.0.1:99999"], "IP:PORT"),
+        (&["up", "--threads", "0"], "--threads"),
+        (&["up", "--kv-cells", "-1"], "-1"),
+        (&["up", "--no-cache", "--cache-dir", "x"], "--cache-dir"),
+        (&["model", "pull"], "NAME"),
+        (&["completions", "cmd"], "bash"),
+        (&["--log-format", "xml", "doctor"], "json"),
+    ] {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn help_names_every_verb_and_has_examples() {
+    let help = run(&["--help"]).stdout;
+    for word in ["run", "up", "model", "doctor", "completions", "Examples:", "nala-host up", "--log-format"] {
+        assert!(help.contains(word), "{word} is missing:\n{help}");
+    }
+    let help = run(&["up", "--help"]).stdout;
+    for word in ["--model", "--listen", "--admin-listen", "127.0.0.1:3000", "16384", "NALA_MODEL", "--drain-deadline"] {
+        assert!(help.contains(word), "{word} is missing:\n{help}");
+    }
+    let help = run(&["run", "--help"]).stdout;
+    assert!(help.contains("wasi:http") && help.contains("--no-cache"), "{help}");
+}
+
+#[test]
+fn the_version_names_what_computes() {
+    let said = run(&["--version"]).stdout;
+    assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
+    assert!(said.contains("llama.cpp") && said.contains("ggml"), "{said}");
+}
+
+#[test]
+fn a_missing_component_is_named() {
+    let ran = run(&["run", "no-such.wasm", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no-such.wasm") && ran.stderr.contains("help:"), "{}", ran.stderr);
+}
+
+#[test]
+fn text_is_no_component() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("app.wasm"), "#!/bin/sh\n").unwrap();
+    let ran = nala(home.path(), &["run", "app.wasm", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: app is not WebAssembly"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\x1b'), "no colours in a pipe: {}", ran.stderr);
+}
+
+#[test]
+fn a_missing_model_names_the_command_that_fetches_it() {
+    let ran = run(&["up", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nala-host model pull smollm2-135m-instruct-q4_1"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_error_can_be_read_by_programs() {
+    let ran = run(&["--log-format", "json", "up", "no-such-spin.toml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let error: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
+    assert!(error["error"].as_str().unwrap().contains("no-such-spin.toml"), "{error}");
+}
+
+#[test]
+fn a_taken_port_is_named_before_a_model_is_loaded() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for args in [["up", "--listen", &address], ["up", "--admin-listen", &address]] {
+        let args = [&args[..], if args[1] == "--listen" { &[] } else { &["--listen", "127.0.0.1:0"] }].concat();
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&address) && ran.stderr.contains("in use"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_default_manifest_is_what_it_should_be() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let application = nala_manifest::Application::read(&root.join("spin.toml")).unwrap();
+    assert!(application.warnings.is_empty(), "{:?}", application.warnings);
+    let openai = application.component("openai").unwrap();
+    assert_eq!(openai.ai_models, [nala_models::DEFAULT_MODEL]);
+    assert_eq!(openai.renderer.as_deref(), Some("chat-template"));
+    assert_eq!(application.routes().find("/v1/models").unwrap().0, "openai");
+}
+
+#[test]
+fn models_are_listed_for_people_and_for_programs() {
+    let said = run(&["model", "list"]).stdout;
+    assert!(said.contains("smollm2-135m-instruct-q4_1") && said.contains("not downloaded"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&run(&["model", "list", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["models"][0]["state"], "absent");
+    let ran = run(&["model", "inspect", "no-such.gguf"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("no-such.gguf"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_doctor_prints_every_default_and_the_missing_model() {
+    let said = run(&["doctor"]).stdout;
+    for word in ["64 MiB", "kv_cells", "16384", "drain_deadline", "Kernels", "nala-host model pull", "1/8"] {
+        assert!(said.contains(word), "{word} is missing:\n{said}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&run(&["doctor", "--format", "json"]).stdout).unwrap();
+    assert!(json["machine"]["grant"]["threads"].as_u64().unwrap() >= 1, "{json}");
+    assert!(json["kernels"].as_object().unwrap().len() > 3, "{json}");
+    assert_eq!(json["problems"].as_array().unwrap().len(), 1, "{json}");
+}
+
+#[test]
+fn completions_are_printed() {
+    let said = run(&["completions", "bash"]).stdout;
+    assert!(said.contains("nala-host") && said.contains("--admin-listen"), "{said}");
+}

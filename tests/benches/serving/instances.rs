@@ -1,0 +1,59 @@
+//! What instances cost: making one, and calling the host from one.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use nala_e2e::guests;
+use nala_engine::fake::Fake;
+use nala_engine::{Engine, EngineConfig};
+use nala_wasm::{App, Grant, Runtime, RuntimeConfig, Source};
+
+use crate::report::quantile;
+
+/// Instances made for the figures, after as many again to warm up.
+const INSTANCES: usize = 3000;
+/// Calls of the host in one request.
+const CALLS: usize = 100_000;
+
+pub(crate) fn print() {
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    tokio.block_on(async {
+        let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
+        let engine = Engine::start("fake", Fake::default().load(), EngineConfig::default()).expect("an engine");
+        let load = |name: &str, path: &Path| {
+            let grant = Grant { models: vec![engine.clone()], ..Grant::default() };
+            runtime.load(name, Source::File(path), grant).expect("the guest loads")
+        };
+        let app = load("behaviours", &guests::guest("host/wasm/guests", "behaviours"));
+        instantiation(&app).await;
+        host_calls(&app).await;
+        engine.shutdown().await;
+    });
+}
+
+async fn instantiation(app: &App) {
+    let mut made = Vec::with_capacity(INSTANCES);
+    let mut dropped = Vec::with_capacity(INSTANCES);
+    for n in 0..2 * INSTANCES {
+        let took = app.instantiate_once().await.expect("an instance");
+        if n >= INSTANCES {
+            made.push((took.store + took.instance).as_secs_f64() * 1e6);
+            dropped.push(took.drop.as_secs_f64() * 1e6);
+        }
+    }
+    made.sort_by(f64::total_cmp);
+    dropped.sort_by(f64::total_cmp);
+    println!("\nStore and instance, warm, µs: p50 {:.1}, p99 {:.1}", quantile(&made, 0.5), quantile(&made, 0.99));
+    println!("Dropping them, µs:            p50 {:.1}, p99 {:.1}", quantile(&dropped, 0.5), quantile(&dropped, 0.99));
+}
+
+async fn host_calls(app: &App) {
+    let request = http::Request::get(format!("http://localhost/host-calls?{CALLS}"));
+    let request = request.body(Full::<Bytes>::default()).expect("a request");
+    let response = app.handle(request).await.expect("a response");
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let (simple, meter) = text.split_once(' ').expect("two figures");
+    println!("A call of the host, ns: {simple} (a clock's resolution), {meter} (nala:llm/meter.used)");
+}

@@ -1,0 +1,72 @@
+//! What serving costs over a bare decode loop, and what instances cost.
+//!
+//! One run prints, beside each other: a bare `llama_decode` loop, the engine,
+//! and the whole way through HTTP and components, for 1 and 8 streams; how long
+//! an instance takes; what a call into the host costs. The sides alternate
+//! within each round, and the bare loop runs twice in it, so that the noise of
+//! the machine is seen beside the differences.
+//!
+//! `cargo bench -p nala-e2e -- [--rounds N] [--tokens N]`
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark: it prints, and a failure ends it"
+)]
+
+mod decode;
+mod instances;
+mod report;
+mod whole;
+
+use report::Table;
+
+/// The prompt of every stream, as the chat template renders it.
+const QUESTION: &str = "Write a long story about a fox.";
+
+struct Settings {
+    rounds: usize,
+    tokens: u32,
+}
+
+impl Settings {
+    fn from_args() -> Self {
+        let args: Vec<String> = std::env::args().collect();
+        let value = |name: &str, default: usize| {
+            let at = args.iter().position(|a| a == name);
+            at.and_then(|at| args.get(at + 1)).map_or(default, |v| v.parse().expect("a number"))
+        };
+        Self { rounds: value("--rounds", 5), tokens: value("--tokens", 128) as u32 }
+    }
+}
+
+fn main() {
+    let settings = Settings::from_args();
+    let bench = decode::Bench::new(settings.tokens);
+    let host = whole::start();
+    println!(
+        "{} rounds of {} tokens a stream after a prompt of {}",
+        settings.rounds,
+        settings.tokens,
+        bench.prompt_len()
+    );
+    for streams in [1, 8] {
+        let mut table = Table::new(streams);
+        for round in 0..=settings.rounds {
+            let bare = bench.bare(streams);
+            let engine = bench.engine(streams);
+            let whole = whole::rate(&host, streams, settings.tokens);
+            let again = bench.bare(streams);
+            // The first round warms caches and code.
+            if round > 0 {
+                table.add(bare, engine, whole, again);
+            }
+        }
+        table.print();
+    }
+    drop(host);
+    bench.end();
+    instances::print();
+}
