@@ -121,9 +121,10 @@ impl Admin {
         readiness: &Readiness,
     ) -> anyhow::Result<Option<Self>> {
         let Some(address) = args.admin_listen else { return Ok(None) };
-        let server = Server::bind(address, nala_http::HttpConfig::default()).await.map_err(|error| {
-            anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened")
-        })?;
+        let server = Server::bind(address, nala_http::HttpConfig::default())
+            .await
+            .map_err(|error| anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened"))?
+            .with_access_log(tracing::Level::DEBUG);
         let address = server.local_addr();
         let shutdown = Shutdown::new();
         let handler = AdminHandler::new(Arc::clone(registry), readiness.clone());

@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
+use tracing::Level;
 
 use crate::config::HttpConfig;
 use crate::connection::{self, Ends};
@@ -37,6 +38,7 @@ pub struct Server {
     config: HttpConfig,
     metrics: HttpMetrics,
     readiness: Readiness,
+    log: Level,
 }
 
 /// How a drain went.
@@ -54,7 +56,14 @@ impl Server {
     pub async fn bind(addr: SocketAddr, config: HttpConfig) -> Result<Self, BindError> {
         let listener = TcpListener::bind(addr).await.map_err(|source| BindError::new(addr, source))?;
         let local = listener.local_addr().map_err(|source| BindError::new(addr, source))?;
-        Ok(Self { listener, local, config, metrics: HttpMetrics::default(), readiness: Readiness::new(Phase::Ready) })
+        Ok(Self {
+            listener,
+            local,
+            config,
+            metrics: HttpMetrics::default(),
+            readiness: Readiness::new(Phase::Ready),
+            log: Level::INFO,
+        })
     }
 
     /// Counts into `metrics`.
@@ -69,6 +78,14 @@ impl Server {
     #[must_use]
     pub fn with_readiness(mut self, readiness: Readiness) -> Self {
         self.readiness = readiness;
+        self
+    }
+
+    /// Logs each request at `level`: info, the default, or debug for a listener
+    /// that machines ask all the time.
+    #[must_use]
+    pub fn with_access_log(mut self, level: Level) -> Self {
+        self.log = level;
         self
     }
 
@@ -95,6 +112,7 @@ impl Server {
                 config: self.config,
                 metrics: self.metrics,
                 readiness: self.readiness,
+                log: self.log,
                 local,
             }),
         };

@@ -31,6 +31,8 @@ pub(crate) struct Shared<H> {
     pub(crate) config: HttpConfig,
     pub(crate) metrics: HttpMetrics,
     pub(crate) readiness: Readiness,
+    /// At which level requests are logged; probes are always at debug.
+    pub(crate) log: Level,
     /// The listener's own address, for requests that name no host.
     pub(crate) local: HeaderValue,
 }
@@ -44,7 +46,7 @@ impl<H: Handler> Shared<H> {
         mut request: Request<Incoming>,
     ) -> Result<Response<ObservedBody>, Infallible> {
         let id = RequestId::of(request.headers());
-        let level = if request.uri().path() == HEALTH_PATH { Level::DEBUG } else { Level::INFO };
+        let level = if request.uri().path() == HEALTH_PATH { Level::DEBUG } else { self.log };
         // The path alone: a query may carry what does not belong in a log.
         let span = tracing::info_span!(
             "request",
