@@ -65,7 +65,7 @@ pub(crate) struct LogArgs {
         env = "NALA_LOG_FORMAT",
         help_heading = "Logging"
     )]
-    pub(crate) format: LogFormat,
+    pub(crate) log_format: LogFormat,
 
     /// What is logged: error, warn, info, debug, trace, or directives such as
     /// `info,nala_http=debug`
@@ -80,7 +80,7 @@ pub(crate) struct LogArgs {
     pub(crate) level: String,
 }
 
-/// See [`LogArgs::format`].
+/// See [`LogArgs::log_format`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Text, coloured on a terminal
@@ -212,7 +212,7 @@ impl HttpArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Compiled components")]
 pub(crate) struct CodeArgs {
-    /// Folder for compiled components [default: nala/ in the user's cache folder]
+    /// Folder for compiled components [default: nala/components in the user's cache folder]
     #[arg(long, value_name = "DIR", env = "NALA_CACHE_DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
 

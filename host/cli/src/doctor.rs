@@ -129,7 +129,7 @@ fn print_settings(out: &mut impl Write, settings: &[Setting]) -> std::io::Result
             section = setting.section;
             writeln!(out, "\nDefaults: {section}")?;
         }
-        writeln!(out, "  {:18} {:24} {}", setting.name, setting.value, setting.meaning)?;
+        writeln!(out, "  {:18} {:26} {}", setting.name, setting.value, setting.meaning)?;
     }
     Ok(())
 }

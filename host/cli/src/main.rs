@@ -26,10 +26,12 @@ use crate::console::Console;
 fn main() -> ExitCode {
     // Wrong usage ends here, with status 2.
     let cli = Cli::parse();
-    let console = Console::new(cli.log.format);
+    let console = Console::new(cli.log.log_format);
     logging::start(&cli.log, console);
     match dispatch(cli, console) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads standard output, `head` for example, has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             console.error(&error);
             ExitCode::FAILURE
@@ -45,4 +47,8 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

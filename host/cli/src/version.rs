@@ -4,7 +4,11 @@ use std::sync::LazyLock;
 
 static LONG: LazyLock<String> = LazyLock::new(|| {
     let parts = nala_llama::version();
-    let commit = if parts.ggml_commit.is_empty() { String::new() } else { format!(" ({})", parts.ggml_commit) };
+    let commit = if matches!(parts.ggml_commit.as_str(), "" | "unknown") {
+        String::new()
+    } else {
+        format!(" ({})", parts.ggml_commit)
+    };
     format!(
         "{}\nllama.cpp {}\nggml {}{commit}\ntarget {} {}",
         env!("CARGO_PKG_VERSION"),

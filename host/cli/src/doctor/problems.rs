@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_fraction_of_a_cpu_is_a_problem_with_its_fix() {
         let fs = MemoryTree::new()
-            .with("/proc/cpuinfo", "processor : 0\nflags : avx2\nFeatures : asimddp\n")
+            .with("/proc/cpuinfo", "processor : 0\nflags : avx2 asimddp\n")
             .with("/proc/self/cgroup", "0::/pod\n")
             .with("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
             .with("/sys/fs/cgroup/pod/cpu.max", "50000 100000\n");
