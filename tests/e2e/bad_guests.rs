@@ -61,9 +61,9 @@ fn misbehaving() -> Host {
 fn a_guest_that_traps_spins_or_grows_harms_itself_only() {
     let host = misbehaving();
     for (path, status, code) in [
-        ("/trap", 500, "handler_trapped"),
-        ("/panic", 500, "handler_trapped"),
-        ("/silent", 500, "handler_gave_no_response"),
+        ("/trap", 500, "guest_trapped"),
+        ("/panic", 500, "guest_trapped"),
+        ("/silent", 500, "no_response"),
         ("/spin", 500, "cpu_limit"),
         ("/grow", 500, "memory_limit"),
     ] {

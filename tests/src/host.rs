@@ -5,15 +5,41 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::metrics::Scrape;
 use crate::paths;
 
+/// Hosts serve one after another: each computes on all cores, whose threads
+/// spin, so two at a time would be many times slower than one.
+static TAKEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+/// The right to run a host.
+struct Turn;
+
+impl Turn {
+    fn take() -> Self {
+        let mut taken = TAKEN.0.lock().unwrap();
+        while *taken {
+            taken = TAKEN.1.wait(taken).unwrap();
+        }
+        *taken = true;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.0.lock().unwrap() = false;
+        TAKEN.1.notify_one();
+    }
+}
+
 /// A host that serves. Killed when dropped.
 pub struct Host {
     child: Child,
+    _turn: Turn,
     /// `127.0.0.1:PORT`
     pub address: String,
     admin: String,
@@ -58,6 +84,7 @@ impl Host {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        let turn = Turn::take();
         let mut child = command.spawn().expect("nala-host starts");
         let log = Arc::new(Mutex::new(String::new()));
         let lines = collect(&mut child, &log);
@@ -81,7 +108,7 @@ impl Host {
                 },
             }
         }
-        let host = Self { child, address: address.unwrap(), admin: admin.unwrap(), log };
+        let host = Self { child, _turn: turn, address: address.unwrap(), admin: admin.unwrap(), log };
         Ok(host)
     }
 
