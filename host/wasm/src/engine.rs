@@ -71,7 +71,7 @@ pub struct Runtime {
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) room: Arc<Semaphore>,
     cache: Option<Cache>,
-    _ticker: Arc<Ticker>,
+    pub(crate) ticker: Arc<Ticker>,
 }
 
 impl Runtime {
@@ -85,7 +85,7 @@ impl Runtime {
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
         let metrics = RuntimeMetrics::default();
-        Ok(Self { engine, config: Arc::new(config), metrics, room, cache, _ticker: ticker })
+        Ok(Self { engine, config: Arc::new(config), metrics, room, cache, ticker })
     }
 
     /// The settings in force.

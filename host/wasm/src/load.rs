@@ -185,6 +185,7 @@ impl Runtime {
     fn blueprint(&self, name: &str, grant: &Grant) -> Blueprint {
         Blueprint {
             engine: self.engine.clone(),
+            _ticker: Arc::clone(&self.ticker),
             app: name.into(),
             limits: Arc::new(grant.limits.clone()),
             models: Models::new(grant.models.clone(), grant.withheld.clone()),

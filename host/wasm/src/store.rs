@@ -17,6 +17,7 @@ use crate::memory::MemoryLimiter;
 use crate::outbound::DenyOutbound;
 use crate::outcome::{Outcome, Stopped};
 use crate::stdio::LogStream;
+use crate::tick::Ticker;
 
 /// Ticks that a guest runs before it looks up and lets others run.
 const SLICE_TICKS: u64 = 1;
@@ -45,6 +46,9 @@ pub(crate) struct StoreData {
 #[derive(Clone)]
 pub(crate) struct Blueprint {
     pub(crate) engine: Engine,
+    /// Ticks for as long as there is a component to be interrupted: without it a
+    /// guest that spins would never look up.
+    pub(crate) _ticker: Arc<Ticker>,
     pub(crate) app: Arc<str>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) models: crate::llm::Models,

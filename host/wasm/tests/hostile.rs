@@ -43,6 +43,15 @@ async fn a_spinning_guest_is_stopped_after_its_cpu_time() {
     assert_eq!(misbehave(&bench, "/random").await, HandleError::CpuLimit);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_component_is_bounded_also_when_its_runtime_handle_is_gone() {
+    let app = {
+        let bench = Bench::new(tight());
+        bench.app.clone()
+    };
+    assert_eq!(app.handle(request("/spin")).await.map(drop), Err(HandleError::CpuLimit));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn waiting_is_no_cpu_time() {
     let bench = Bench::new(tight());
