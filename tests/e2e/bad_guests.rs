@@ -27,7 +27,7 @@ fn no_file() {
 #[test]
 fn not_wasm() {
     let said = refused("app.wasm", b"#!/bin/sh\necho hello\n");
-    assert!(said.contains("app.wasm") && said.to_lowercase().contains("not"), "{said}");
+    assert!(said.contains("app is not WebAssembly") && said.contains(".wasm file"), "{said}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_response_that_breaks_off_does_not_look_complete() {
     for path in ["/trap-late", "/spin-late"] {
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         let said = nala_e2e::raw::Raw::send(&host.address, request.as_bytes()).read_to_end();
-        assert!(said.contains("begun"), "{path}: {said}");
+        // What was written just before may be lost with the connection.
         assert!(!said.ends_with("0\r\n\r\n"), "{path} ended as if it were complete: {said}");
     }
 }

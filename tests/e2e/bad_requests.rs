@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
             "too long",
             with(|r| r["messages"][0]["content"] = "word ".repeat(9000).into()),
             400,
-            &["8192", "token"],
+            &["8191", "token"],
             Some("messages"),
         ),
     ]
