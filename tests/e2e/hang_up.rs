@@ -11,7 +11,6 @@ use nala_e2e::raw::Raw;
 fn endless(stream: bool) -> String {
     let mut request = chat::request("Count from 1 to 100000, one number a line.", 4000);
     request["stream"] = stream.into();
-    request["logit_bias"] = serde_json::json!({"2": -100, "0": -100});
     request.to_string()
 }
 
@@ -39,7 +38,9 @@ fn check_released(host: &Host) {
 fn in_the_middle_of_a_stream() {
     let host = Host::up();
     let mut raw = Raw::post(&host.address, "/v1/chat/completions", &endless(true));
-    raw.read_until("\"content\":\"2");
+    for _ in 0..5 {
+        raw.read_until("\"content\":");
+    }
     assert_eq!(host.metrics().sum("nala_engine_running"), 1.0);
     let at_hang_up = generated(&host);
     raw.hang_up();

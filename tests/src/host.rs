@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -99,13 +99,15 @@ impl Host {
                         slot.get_or_insert(found);
                     }
                 }
-                Err(_) => match child.try_wait().expect("a child can be asked") {
-                    Some(status) => return Err(Refused { status, stderr: log.lock().unwrap().clone() }),
-                    None => {
-                        let _ = child.kill();
-                        panic!("nala-host was not ready within a minute:\n{}", log.lock().unwrap());
-                    }
-                },
+                // Both outputs are closed: it is ending.
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = child.wait().expect("a child can be waited for");
+                    return Err(Refused { status, stderr: log.lock().unwrap().clone() });
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = child.kill();
+                    panic!("nala-host was not ready within a minute:\n{}", log.lock().unwrap());
+                }
             }
         }
         let host = Self { child, _turn: turn, address: address.unwrap(), admin: admin.unwrap(), log };

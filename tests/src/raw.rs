@@ -7,6 +7,7 @@ use std::time::Duration;
 /// A connection with one request on it.
 pub struct Raw {
     stream: TcpStream,
+    unread: Vec<u8>,
 }
 
 impl Raw {
@@ -24,26 +25,31 @@ impl Raw {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.write_all(bytes).expect("the request can be sent");
-        Self { stream }
+        Self { stream, unread: Vec::new() }
     }
 
-    /// Reads until the text has come.
+    /// Reads until the text has come. What came with it is kept for the next
+    /// read.
     pub fn read_until(&mut self, text: &str) -> String {
-        let mut all = Vec::new();
         let mut buffer = [0; 4096];
-        while !String::from_utf8_lossy(&all).contains(text) {
+        let mut seen = 0;
+        loop {
+            let found = self.unread[seen..].windows(text.len()).position(|window| window == text.as_bytes());
+            if let Some(at) = found {
+                let rest = self.unread.split_off(seen + at + text.len());
+                return String::from_utf8_lossy(&std::mem::replace(&mut self.unread, rest)).into_owned();
+            }
+            seen = (self.unread.len() + 1).saturating_sub(text.len());
             let n = self.stream.read(&mut buffer).expect("the host answers in time");
-            assert!(n > 0, "the connection ended before {text:?}:\n{}", String::from_utf8_lossy(&all));
-            all.extend_from_slice(&buffer[..n]);
+            assert!(n > 0, "the connection ended before {text:?}:\n{}", String::from_utf8_lossy(&self.unread));
+            self.unread.extend_from_slice(&buffer[..n]);
         }
-        String::from_utf8_lossy(&all).into_owned()
     }
 
     /// Reads to the end of the connection.
     pub fn read_to_end(mut self) -> String {
-        let mut all = Vec::new();
-        let _ = self.stream.read_to_end(&mut all);
-        String::from_utf8_lossy(&all).into_owned()
+        let _ = self.stream.read_to_end(&mut self.unread);
+        String::from_utf8_lossy(&self.unread).into_owned()
     }
 
     /// Hangs up.

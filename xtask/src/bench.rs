@@ -26,6 +26,8 @@ pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
     crate::build::main(repo)?;
     say("the machine should do nothing else now: llama.cpp's threads spin while they wait");
     let mut command = cargo(repo.root());
-    command.args(["bench", "--package", "nala-e2e", "--"]).args(&args.rest);
+    // The whole workspace, as in the build before: one package alone would get
+    // other features of its dependencies, and so another compile of them.
+    command.args(["bench", "--workspace", "--bench", "serving", "--"]).args(&args.rest);
     run("benchmarks", &mut command)
 }

@@ -15,5 +15,6 @@ pub(crate) const CHAT_TEMPLATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), 
 /// # Errors
 /// Never in a build that passed its tests.
 pub(crate) fn renderer(runtime: &Runtime) -> Result<Arc<Renderer>, LoadError> {
-    runtime.load_renderer("chat-template", Source::Bytes(CHAT_TEMPLATE), Limits::renderer()).map(Arc::new)
+    let compiled = runtime.compile("chat-template", Source::Bytes(CHAT_TEMPLATE))?;
+    runtime.load_renderer(&compiled, Limits::renderer()).map(Arc::new)
 }

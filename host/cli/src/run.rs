@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nala_models::DEFAULT_MODEL;
-use nala_wasm::{App, Grant, LoadError, Source};
+use nala_wasm::{Grant, Source};
 
 use crate::answer::Routing;
 use crate::args::RunArgs;
@@ -24,8 +24,9 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
 fn prepare(preparing: &Preparing, path: &Path, model: Option<&str>) -> anyhow::Result<Prepared> {
     let name = path.file_stem().map_or_else(|| "app".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let runtime = &preparing.runtime;
-    // Checked before a model is loaded, which takes longer.
-    let needs_model = runtime.needs_model(&name, Source::File(path)).map_err(|error| load_error(error, None))?;
+    // Before a model is loaded, which takes longer.
+    let compiled = runtime.compile(&name, Source::File(path)).map_err(|error| load_error(error, None))?;
+    let needs_model = compiled.imports_models();
     let engines = match (needs_model, model) {
         (true, model) => vec![preparing.loader.load(model.unwrap_or(DEFAULT_MODEL))?],
         (false, Some(model)) => {
@@ -34,25 +35,13 @@ fn prepare(preparing: &Preparing, path: &Path, model: Option<&str>) -> anyhow::R
         }
         (false, None) => Vec::new(),
     };
-    let grant = Grant { models: engines.clone(), ..Grant::default() };
-    let app = load(preparing, &name, path, grant)?;
+    let renderer = if compiled.imports_renderer() { Some(builtin::renderer(runtime)?) } else { None };
+    let grant = Grant { models: engines.clone(), renderer, ..Grant::default() };
+    let app = runtime.load(&compiled, grant).map_err(|error| load_error(error, None))?;
     let what = match engines.first() {
         Some(engine) => format!("{name} with {}", engine.name()),
         None => name,
     };
     let sample = if needs_model { Sample::Ask } else { Sample::Get { path: "/".to_owned() } };
     Ok(Prepared { routing: Routing::All(app), engines, what, sample })
-}
-
-/// Loads a handler, with the built-in renderer if it wants one.
-fn load(preparing: &Preparing, name: &str, path: &Path, mut grant: Grant) -> anyhow::Result<App> {
-    let runtime = &preparing.runtime;
-    match runtime.load(name, Source::File(path), grant.clone()) {
-        Err(LoadError::NotGranted { import, .. }) if import.starts_with("nala:chat/") => {
-            grant.renderer = Some(builtin::renderer(runtime)?);
-            runtime.load(name, Source::File(path), grant)
-        }
-        result => result,
-    }
-    .map_err(|error| load_error(error, None))
 }

@@ -9,7 +9,7 @@ use nala_engine::Engine;
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Application, Component};
 use nala_models::DEFAULT_MODEL;
-use nala_wasm::{App, Grant, Limits, Renderer, Source};
+use nala_wasm::{App, Compiled, Grant, Limits, Renderer, Source};
 
 use crate::answer::Routing;
 use crate::args::UpArgs;
@@ -44,7 +44,8 @@ fn built_in(preparing: &Preparing, model: Option<&str>) -> anyhow::Result<Prepar
     let name = engine.name().to_owned();
     let renderer = builtin::renderer(&preparing.runtime)?;
     let grant = Grant { models: vec![engine.clone()], renderer: Some(renderer), ..Grant::default() };
-    let app = preparing.runtime.load("openai", Source::Bytes(builtin::OPENAI), grant)?;
+    let openai = preparing.runtime.compile("openai", Source::Bytes(builtin::OPENAI))?;
+    let app = preparing.runtime.load(&openai, grant)?;
     Ok(Prepared {
         routing: Routing::All(app),
         engines: vec![engine],
@@ -59,13 +60,22 @@ struct Loading<'a> {
     application: &'a Application,
     model: Option<&'a str>,
     engines: Vec<Engine>,
+    compiled: BTreeMap<String, Compiled>,
     renderers: BTreeMap<String, Arc<Renderer>>,
     apps: BTreeMap<String, App>,
 }
 
 impl<'a> Loading<'a> {
     fn new(preparing: &'a Preparing, application: &'a Application, model: Option<&'a str>) -> Self {
-        Self { preparing, application, model, engines: Vec::new(), renderers: BTreeMap::new(), apps: BTreeMap::new() }
+        Self {
+            preparing,
+            application,
+            model,
+            engines: Vec::new(),
+            compiled: BTreeMap::new(),
+            renderers: BTreeMap::new(),
+            apps: BTreeMap::new(),
+        }
     }
 
     fn prepare(mut self, manifest: &Path) -> anyhow::Result<Prepared> {
@@ -91,9 +101,10 @@ impl<'a> Loading<'a> {
     fn load_models(&mut self) -> anyhow::Result<()> {
         let mut granted: Vec<&str> = Vec::new();
         let mut needed = false;
-        for trigger in &self.application.triggers {
+        let application = self.application;
+        for trigger in &application.triggers {
             let component = self.component(&trigger.component)?;
-            needed |= self.needs_model(&trigger.component, component)?;
+            needed |= self.compiled(&trigger.component, component)?.imports_models();
             for model in &component.ai_models {
                 if !granted.contains(&model.as_str()) {
                     granted.push(model);
@@ -120,11 +131,18 @@ impl<'a> Loading<'a> {
         self.application.component(id).with_context(|| format!("the manifest has no component `{id}`"))
     }
 
-    fn needs_model(&self, id: &str, component: &Component) -> anyhow::Result<bool> {
-        self.preparing
+    /// Compiles a component, the first time it is asked for.
+    fn compiled(&mut self, id: &str, component: &Component) -> anyhow::Result<Compiled> {
+        if let Some(compiled) = self.compiled.get(id) {
+            return Ok(compiled.clone());
+        }
+        let compiled = self
+            .preparing
             .runtime
-            .needs_model(id, Source::File(&component.source))
-            .map_err(|error| load_error(error, build(component).as_deref()))
+            .compile(id, Source::File(&component.source))
+            .map_err(|error| load_error(error, build(component).as_deref()))?;
+        self.compiled.insert(id.to_owned(), compiled.clone());
+        Ok(compiled)
     }
 
     fn app(&mut self, id: &str) -> anyhow::Result<App> {
@@ -141,10 +159,11 @@ impl<'a> Loading<'a> {
             renderer,
             limits: limits(Limits::default(), component),
         };
+        let compiled = self.compiled(id, component)?;
         let app = self
             .preparing
             .runtime
-            .load(id, Source::File(&component.source), grant)
+            .load(&compiled, grant)
             .map_err(|error| load_error(error, build(component).as_deref()))?;
         self.apps.insert(id.to_owned(), app.clone());
         Ok(app)
@@ -155,10 +174,11 @@ impl<'a> Loading<'a> {
             return Ok(Arc::clone(renderer));
         }
         let component = self.component(id)?;
+        let compiled = self.compiled(id, component)?;
         let renderer = self
             .preparing
             .runtime
-            .load_renderer(id, Source::File(&component.source), limits(Limits::renderer(), component))
+            .load_renderer(&compiled, limits(Limits::renderer(), component))
             .map_err(|error| load_error(error, build(component).as_deref()))?;
         let renderer = Arc::new(renderer);
         self.renderers.insert(id.to_owned(), Arc::clone(&renderer));

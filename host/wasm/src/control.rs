@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use wasmtime::Trap;
 use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
-use crate::cpu::CpuClock;
+use crate::cpu::{Counting, CpuClock};
 use crate::outcome::{Outcome, Stopped};
 
 /// One request, as its instance and its caller share it.
@@ -131,9 +131,11 @@ impl Expiration {
 impl WorkerExpiration for Expiration {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, _status: WorkerStatus, _start: Instant) -> Poll<()> {
         let this = &mut *self;
-        this.cpu.turn();
         // Polled after every turn of the store, so a request that has just been
-        // attached is seen at once.
+        // attached is seen at once. Only then the worker gives the store another
+        // turn after this one, whose end is not seen here.
+        let taken_up = this.waits.is_none() && this.slot.get().is_some();
+        this.cpu.end_poll(if taken_up { Counting::Guest } else { Counting::Polls });
         let Some(control) = this.slot.get() else { return Poll::Pending };
         let waits = this.waits.get_or_insert_with(|| Waits {
             gone: Box::pin(control.gone.clone().cancelled_owned()),

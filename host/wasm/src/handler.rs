@@ -115,7 +115,8 @@ impl App {
         let begin = Instant::now();
         let mut store = state.blueprint.store(Slot::default(), Arc::clone(&outcome));
         let made = begin.elapsed();
-        let instance = state.pre.instantiate_async(&mut store).await;
+        let cpu = Arc::clone(&store.data().cpu);
+        let instance = cpu.follow(state.pre.instantiate_async(&mut store)).await;
         let instantiated = begin.elapsed();
         instance.map_err(|e| HandleError::at_start(&e, outcome.memory_refused()))?;
         drop(store);

@@ -1,9 +1,9 @@
 //! Runs WebAssembly components that answer HTTP requests, with the model as an
 //! import.
 //!
-//! A [`Runtime`] owns the wasmtime engine. [`Runtime::load`] compiles and links
-//! a component with what it is granted ([`Grant`]) into an [`App`], and
-//! [`App::handle`] answers one request with a fresh instance, under the
+//! A [`Runtime`] owns the wasmtime engine. [`Runtime::compile`] compiles a
+//! component, [`Runtime::load`] links it with what it is granted ([`Grant`]) into
+//! an [`App`], and [`App::handle`] answers one request with a fresh instance, under the
 //! component's [`Limits`]. Every limit ends in a typed [`HandleError`] for that
 //! request and in nothing for the others.
 //!
@@ -37,5 +37,5 @@ pub use engine::{Runtime, RuntimeConfig, StartError};
 pub use error::HandleError;
 pub use handler::{App, Instantiation};
 pub use limits::{KvLimit, LimitEntry, Limits};
-pub use load::{Grant, LoadError, MAX_COMPONENT_BYTES, Offered, Source};
+pub use load::{Compiled, Grant, LoadError, MAX_COMPONENT_BYTES, Offered, Source};
 pub use metrics::{OutcomeLabel, RuntimeMetrics};

@@ -3,6 +3,7 @@
 
 mod imports;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -140,87 +141,102 @@ impl fmt::Display for Offered {
     }
 }
 
+/// A component that is compiled. A cheap handle: clones share the code.
+#[derive(Clone)]
+pub struct Compiled {
+    name: String,
+    component: Component,
+    imports: Vec<String>,
+}
+
+impl Compiled {
+    /// The component's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it imports models, so that one must be loaded for it.
+    #[must_use]
+    pub fn imports_models(&self) -> bool {
+        self.imports.iter().any(|import| import.starts_with("nala:llm/"))
+    }
+
+    /// Whether it imports the rendering of chat templates.
+    #[must_use]
+    pub fn imports_renderer(&self) -> bool {
+        self.imports.iter().any(|import| import.starts_with("nala:chat/render"))
+    }
+}
+
 impl Runtime {
-    /// Loads a handler: a component that exports `wasi:http/incoming-handler`
-    /// 0.2 or `wasi:http/handler` 0.3. Compiles, which can take seconds, unless
-    /// the cache has it: call it where blocking is fine.
+    /// Compiles a component, which can take seconds unless the cache has it:
+    /// call it where blocking is fine.
     ///
     /// # Errors
     /// See [`LoadError`].
-    pub fn load(&self, name: &str, source: Source<'_>, grant: Grant) -> Result<App, LoadError> {
-        let component = self.compile(name, source)?;
-        let blueprint = self.blueprint(name, &grant);
-        let pre = self.link(name, &component, &grant)?;
-        App::new(self, blueprint, proxy(name, pre)?)
-    }
-
-    /// Loads a component that renders chat templates: it exports
-    /// `nala:chat/render`. Blocks like [`Runtime::load`].
-    ///
-    /// # Errors
-    /// See [`LoadError`].
-    pub fn load_renderer(&self, name: &str, source: Source<'_>, limits: Limits) -> Result<Renderer, LoadError> {
-        let component = self.compile(name, source)?;
-        let grant = Grant { limits, ..Grant::default() };
-        let blueprint = self.blueprint(name, &grant);
-        let pre = self.link(name, &component, &grant)?;
-        Renderer::new(self.metrics.clone(), blueprint, pre).map_err(|_| LoadError::MissingExport {
-            name: name.to_owned(),
-            wanted: "`nala:chat/render@0.1.0`",
-            fix: "a renderer implements the world `nala:chat/renderer`",
-        })
-    }
-
-    /// Whether a component imports models, so that none need be loaded for it.
-    /// Compiles it, which [`Runtime::load`] then need not do again if there is
-    /// a cache.
-    ///
-    /// # Errors
-    /// See [`LoadError`].
-    pub fn needs_model(&self, name: &str, source: Source<'_>) -> Result<bool, LoadError> {
-        let component = self.compile(name, source)?;
-        Ok(imports::names(&component, &self.engine).iter().any(|import| import.starts_with("nala:llm/")))
-    }
-
-    fn blueprint(&self, name: &str, grant: &Grant) -> Blueprint {
-        Blueprint {
-            engine: self.engine.clone(),
-            _ticker: Arc::clone(&self.ticker),
-            app: name.into(),
-            limits: Arc::new(grant.limits.clone()),
-            models: Models::new(grant.models.clone(), grant.withheld.clone()),
-            renderer: grant.renderer.clone(),
-        }
-    }
-
-    fn compile(&self, name: &str, source: Source<'_>) -> Result<Component, LoadError> {
-        let read;
-        let bytes = match source {
-            Source::Bytes(bytes) => bytes,
-            Source::File(path) => {
-                read = read_file(name, path)?;
-                &read
-            }
+    pub fn compile(&self, name: &str, source: Source<'_>) -> Result<Compiled, LoadError> {
+        let (shown, bytes) = match source {
+            Source::Bytes(bytes) => (name.to_owned(), Cow::Borrowed(bytes)),
+            Source::File(path) => (path.display().to_string(), Cow::Owned(read_file(path)?)),
         };
         // The header: magic, then version and layer, see the component model's
         // binary format.
         match (bytes.get(..4), bytes.get(6..8)) {
             (Some(b"\0asm"), Some([1, 0])) => {}
-            (Some(b"\0asm"), Some([0, 0])) => return Err(LoadError::CoreModule { name: name.to_owned() }),
-            _ => return Err(LoadError::NotWasm { name: name.to_owned() }),
+            (Some(b"\0asm"), Some([0, 0])) => return Err(LoadError::CoreModule { name: shown }),
+            _ => return Err(LoadError::NotWasm { name: shown }),
         }
         let before = self.cache_use();
         let component = Component::new(&self.engine, bytes)
-            .map_err(|e| LoadError::Compile { name: name.to_owned(), reason: format!("{e:#}") })?;
+            .map_err(|e| LoadError::Compile { name: shown, reason: format!("{e:#}") })?;
         let after = self.cache_use();
         self.metrics.compile_cache_hits.inc_by(after.0.saturating_sub(before.0) as u64);
         self.metrics.compile_cache_misses.inc_by(after.1.saturating_sub(before.1) as u64);
-        Ok(component)
+        let imports = imports::names(&component, &self.engine);
+        Ok(Compiled { name: name.to_owned(), component, imports })
     }
 
-    fn link(&self, name: &str, component: &Component, grant: &Grant) -> Result<InstancePre<StoreData>, LoadError> {
-        imports::check(name, &imports::names(component, &self.engine), grant)?;
-        let link = |e: wasmtime::Error| LoadError::Link { name: name.to_owned(), reason: format!("{e:#}") };
+    /// Makes a handler of a component that exports `wasi:http/incoming-handler`
+    /// 0.2 or `wasi:http/handler` 0.3.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn load(&self, compiled: &Compiled, grant: Grant) -> Result<App, LoadError> {
+        let pre = self.link(compiled, &grant)?;
+        App::new(self, self.blueprint(&compiled.name, grant), proxy(&compiled.name, pre)?)
+    }
+
+    /// Makes a renderer of a component that exports `nala:chat/render`.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn load_renderer(&self, compiled: &Compiled, limits: Limits) -> Result<Renderer, LoadError> {
+        let grant = Grant { limits, ..Grant::default() };
+        let pre = self.link(compiled, &grant)?;
+        let blueprint = self.blueprint(&compiled.name, grant);
+        Renderer::new(self.metrics.clone(), blueprint, pre).map_err(|_| LoadError::MissingExport {
+            name: compiled.name.clone(),
+            wanted: "`nala:chat/render@0.1.0`",
+            fix: "a renderer implements the world `nala:chat/renderer`",
+        })
+    }
+
+    fn blueprint(&self, name: &str, grant: Grant) -> Blueprint {
+        Blueprint {
+            engine: self.engine.clone(),
+            _ticker: Arc::clone(&self.ticker),
+            app: name.into(),
+            limits: Arc::new(grant.limits),
+            models: Models::new(grant.models, grant.withheld),
+            renderer: grant.renderer,
+        }
+    }
+
+    fn link(&self, compiled: &Compiled, grant: &Grant) -> Result<InstancePre<StoreData>, LoadError> {
+        let Compiled { name, component, imports } = compiled;
+        imports::check(name, imports, grant)?;
+        let link = |e: wasmtime::Error| LoadError::Link { name: name.clone(), reason: format!("{e:#}") };
         let mut linker = Linker::new(&self.engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(link)?;
         wasmtime_wasi::p3::add_to_linker(&mut linker).map_err(link)?;
@@ -232,14 +248,14 @@ impl Runtime {
     }
 }
 
-fn read_file(name: &str, path: &Path) -> Result<Vec<u8>, LoadError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
     let fail = |error| LoadError::Read { path: path.to_owned(), error };
     let meta = std::fs::metadata(path).map_err(fail)?;
     if meta.is_dir() {
         return Err(fail(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder; name the .wasm file in it")));
     }
     if meta.len() > MAX_COMPONENT_BYTES {
-        return Err(LoadError::TooLarge { name: name.to_owned(), bytes: meta.len() });
+        return Err(LoadError::TooLarge { name: path.display().to_string(), bytes: meta.len() });
     }
     std::fs::read(path).map_err(fail)
 }

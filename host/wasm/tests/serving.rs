@@ -60,7 +60,8 @@ async fn compiled_code_is_kept() {
     let config = RuntimeConfig { cache: CompileCache::Directory(folder.path().into()), ..RuntimeConfig::default() };
     for (hits, misses) in [(0, 1), (1, 0)] {
         let runtime = Runtime::new(config.clone()).unwrap();
-        runtime.load("service", Source::File(&guest("service")), Grant::default()).unwrap();
+        let service = runtime.compile("service", Source::File(&guest("service"))).unwrap();
+        runtime.load(&service, Grant::default()).unwrap();
         assert_eq!(runtime.cache_use(), (hits, misses));
     }
 }

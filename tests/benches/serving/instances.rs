@@ -23,7 +23,8 @@ pub(crate) fn print() {
         let engine = Engine::start("fake", Fake::default().load(), EngineConfig::default()).expect("an engine");
         let load = |name: &str, path: &Path| {
             let grant = Grant { models: vec![engine.clone()], ..Grant::default() };
-            runtime.load(name, Source::File(path), grant).expect("the guest loads")
+            let compiled = runtime.compile(name, Source::File(path)).expect("the guest compiles");
+            runtime.load(&compiled, grant).expect("the guest loads")
         };
         let app = load("behaviours", &guests::guest("host/wasm/guests", "behaviours"));
         instantiation(&app).await;
@@ -55,5 +56,5 @@ async fn host_calls(app: &App) {
     let body = response.into_body().collect().await.expect("a body").to_bytes();
     let text = String::from_utf8_lossy(&body).into_owned();
     let (simple, meter) = text.split_once(' ').expect("two figures");
-    println!("A call of the host, ns: {simple} (a clock's resolution), {meter} (nala:llm/meter.used)");
+    println!("A call of the host, ns: {simple} (nala:llm/meter.limit), {meter} (nala:llm/meter.used, which reads a clock of the system)");
 }

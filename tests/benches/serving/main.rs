@@ -6,7 +6,7 @@
 //! within each round, and the bare loop runs twice in it, so that the noise of
 //! the machine is seen beside the differences.
 //!
-//! `cargo bench -p nala-e2e -- [--rounds N] [--tokens N]`
+//! `cargo xtask bench -- [--rounds N] [--tokens N] [--only decode|instances]`
 
 #![allow(
     clippy::expect_used,
@@ -29,21 +29,34 @@ const QUESTION: &str = "Write a long story about a fox.";
 struct Settings {
     rounds: usize,
     tokens: u32,
+    /// The one part to run.
+    only: Option<String>,
 }
 
 impl Settings {
     fn from_args() -> Self {
         let args: Vec<String> = std::env::args().collect();
-        let value = |name: &str, default: usize| {
-            let at = args.iter().position(|a| a == name);
-            at.and_then(|at| args.get(at + 1)).map_or(default, |v| v.parse().expect("a number"))
-        };
-        Self { rounds: value("--rounds", 5), tokens: value("--tokens", 128) as u32 }
+        let value = |name: &str| args.iter().position(|a| a == name).and_then(|at| args.get(at + 1));
+        let number = |name: &str, default| value(name).map_or(default, |v| v.parse().expect("a number"));
+        Self { rounds: number("--rounds", 5), tokens: number("--tokens", 128) as u32, only: value("--only").cloned() }
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only == part)
     }
 }
 
 fn main() {
     let settings = Settings::from_args();
+    if settings.wants("decode") {
+        print_decode(&settings);
+    }
+    if settings.wants("instances") {
+        instances::print();
+    }
+}
+
+fn print_decode(settings: &Settings) {
     let bench = decode::Bench::new(settings.tokens);
     let host = whole::start();
     println!(
@@ -68,5 +81,4 @@ fn main() {
     }
     drop(host);
     bench.end();
-    instances::print();
 }

@@ -62,7 +62,7 @@ impl Bench {
         let runtime = Runtime::new(config).unwrap();
         let engine = Engine::start("alphabet", Fake::default().load(), EngineConfig::default()).unwrap();
         let grant = Grant { models: vec![engine.clone()], withheld: vec!["secret".into()], limits, renderer: None };
-        let app = runtime.load(name, Source::File(&guest(name)), grant).unwrap();
+        let app = runtime.load(&runtime.compile(name, Source::File(&guest(name))).unwrap(), grant).unwrap();
         Self { runtime, engine, app }
     }
 

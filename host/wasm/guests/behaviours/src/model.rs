@@ -133,3 +133,7 @@ pub(crate) fn pollable() -> String {
 pub(crate) fn used() -> u64 {
     meter::used().prompt_tokens
 }
+
+pub(crate) fn limit() -> u32 {
+    meter::limit().sessions
+}
