@@ -79,9 +79,7 @@ fn a_guest_that_traps_spins_or_grows_harms_itself_only() {
         assert_eq!((got, answer["error"]["code"].as_str()), (status, Some(code)), "{path}: {answer}");
     }
     // An instance is dropped a moment after its answer has left.
-    eventually("all instances are gone", Duration::from_secs(5), || {
-        host.metrics().sum("nala_wasm_instances") == 0.0
-    });
+    eventually("all instances are gone", Duration::from_secs(5), || host.metrics().sum("nala_wasm_instances") == 0.0);
     assert_eq!(nala_e2e::chat::get(&host.url("/hello")).0, 200);
 }
 

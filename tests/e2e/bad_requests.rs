@@ -74,9 +74,7 @@ fn each_gets_its_status_and_an_error_that_names_the_fix() {
     }
     assert!(chat::complete(&host.url(""), &chat::request(FRANCE, 16)).contains("Paris"));
     // A session is closed by the engine's thread, a moment after its answer has left.
-    eventually("all sessions are closed", Duration::from_secs(5), || {
-        host.metrics().sum("nala_engine_sessions") == 0.0
-    });
+    eventually("all sessions are closed", Duration::from_secs(5), || host.metrics().sum("nala_engine_sessions") == 0.0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The real binary with the real model, asked by real clients.
 
 #![allow(missing_docs, reason = "tests are documented by their names")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod answers;
 mod bad_guests;

@@ -75,7 +75,9 @@ pub trait Backend {
     /// Entries of one sequence stand in the order of their positions.
     ///
     /// # Errors
-    /// See [`DecodeError`]; on an error no sequence has changed.
+    /// See [`DecodeError`]. On an error no sequence has changed, but for those of
+    /// the batch that cannot step back: they may be empty now. Who asked cuts
+    /// them to 0.
     fn decode(&mut self, batch: &[BatchEntry]) -> Result<(), DecodeError>;
 
     /// The logits after entry `index` of the last batch, one for each entry of

@@ -10,7 +10,7 @@ use thiserror::Error as ThisError;
 use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{BackendLimits, LoadedModel, ModelInfo, Token};
-use crate::command::{Command, SessionId, SessionState};
+use crate::command::{Command, Seat, SessionId, SessionState};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
@@ -51,7 +51,7 @@ struct Shared {
     commands: Sender<Command>,
     steps: Arc<AtomicU64>,
     next_session: AtomicU64,
-    open_sessions: AtomicU32,
+    open_sessions: Arc<AtomicU32>,
     thread: Mutex<Option<JoinHandle<()>>>,
     ended: Arc<Ended>,
 }
@@ -105,7 +105,7 @@ impl Engine {
             commands,
             steps,
             next_session: AtomicU64::new(0),
-            open_sessions: AtomicU32::new(0),
+            open_sessions: Arc::default(),
             thread: Mutex::new(Some(thread)),
             ended,
         };
@@ -157,7 +157,8 @@ impl Engine {
     /// Opens an empty session.
     ///
     /// # Errors
-    /// [`Error::Busy`] at [`EngineConfig::max_sessions`];
+    /// [`Error::Busy`] at [`EngineConfig::max_sessions`], where a session that was
+    /// dropped counts until the engine has freed it, within a step;
     /// [`Error::InvalidArgument`] for a limit of 0 tokens.
     pub fn open_session(&self, options: SessionOptions) -> Result<Session, Error> {
         let longest = self.shared.limits.sequence_tokens;
@@ -166,10 +167,7 @@ impl Engine {
             return Err(Error::InvalidArgument("max-tokens must be at least 1".into()));
         }
         let max_sessions = self.shared.config.max_sessions;
-        let room = |open: u32| (open < max_sessions).then_some(open + 1);
-        if self.shared.open_sessions.fetch_update(Ordering::AcqRel, Ordering::Acquire, room).is_err() {
-            return Err(Error::Busy);
-        }
+        let Some(seat) = Seat::take(&self.shared.open_sessions, max_sessions) else { return Err(Error::Busy) };
         let session = Session {
             id: SessionId(self.shared.next_session.fetch_add(1, Ordering::Relaxed)),
             shared: Arc::clone(&self.shared),
@@ -178,7 +176,7 @@ impl Engine {
             runs: 0,
         };
         let state = Arc::clone(&session.state);
-        self.shared.send(Command::Open { id: session.id, state, max_tokens })?;
+        self.shared.send(Command::Open { id: session.id, seat, state, max_tokens })?;
         Ok(session)
     }
 
@@ -260,10 +258,15 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for options out of range or while another run
-    /// goes on. What is found out later comes from [`Generation::next`].
+    /// goes on; [`Error::Busy`] when runs are started and dropped faster than the
+    /// engine takes steps. What is found out later comes from
+    /// [`Generation::next`].
     pub fn generate(&mut self, options: GenerateOptions) -> Result<Generation, Error> {
         validate::generate(&options, self.shared.limits.vocab)?;
         self.refuse_while_working()?;
+        if !self.state.ask_for_run() {
+            return Err(Error::Busy);
+        }
         let flush = FlushPolicy { tokens: options.flush_tokens.max(1) as usize, after: options.flush_after };
         let (writer, reader) = outbox(flush, self.shared.config.outbox_tokens as usize);
         self.runs += 1;
@@ -271,7 +274,15 @@ impl Session {
         self.shared.send(Command::Generate { id: self.id, run, options: Box::new(options), outbox: writer })?;
         self.working.store(true, Ordering::Release);
         let working = Arc::clone(&self.working);
-        Ok(Generation { shared: Arc::clone(&self.shared), session: self.id, run, reader, working, ended: false })
+        Ok(Generation {
+            shared: Arc::clone(&self.shared),
+            session: self.id,
+            run,
+            reader,
+            working,
+            ended: false,
+            cancelled: AtomicBool::new(false),
+        })
     }
 
     fn refuse_while_working(&self) -> Result<(), Error> {
@@ -288,7 +299,6 @@ impl Drop for Session {
         let at_step = self.shared.steps.load(Ordering::Acquire);
         // An engine that has ended has freed it already.
         let _ = self.shared.send(Command::Close { id: self.id, at_step });
-        self.shared.open_sessions.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -309,6 +319,8 @@ pub struct Generation {
     reader: Reader,
     working: Arc<AtomicBool>,
     ended: bool,
+    /// Whether the engine was told to end it: once is enough.
+    cancelled: AtomicBool,
 }
 
 impl Generation {
@@ -365,7 +377,10 @@ impl Generation {
     /// Ends the run before the next batch. What was generated can still be
     /// taken.
     pub fn cancel(&self) {
-        let _ = self.shared.send(Command::Cancel { id: self.session, run: self.run });
+        if !self.cancelled.swap(true, Ordering::AcqRel) {
+            // An engine that has ended runs nothing.
+            let _ = self.shared.send(Command::Cancel { id: self.session, run: self.run });
+        }
     }
 
     /// How long the run waited for its first batch, once it had it.

@@ -14,7 +14,8 @@ pub struct Sampling {
     pub frequency_penalty: f32,
     /// Subtracted once for tokens that occur in the window. 0.0: off.
     pub presence_penalty: f32,
-    /// How many of the latest tokens the penalties look at. 0: off.
+    /// How many of the latest tokens of the run the penalties look at; the prompt
+    /// does not count. 0: off.
     pub penalty_window: u32,
     /// Keep the k most likely tokens. 0: off.
     pub top_k: u32,

@@ -16,6 +16,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::Token;
 use crate::options::{Alternative, Sampled, Sampling};
 use candidates::Candidates;
+use penalties::Recent;
 
 /// The sampler of one run.
 pub(crate) struct Sampler {
@@ -23,6 +24,7 @@ pub(crate) struct Sampler {
     bias: Vec<(Token, f32)>,
     top_logprobs: Option<usize>,
     rng: ChaCha8Rng,
+    recent: Recent,
 }
 
 /// Memory that samplers share, so that a step allocates nothing of the
@@ -31,21 +33,27 @@ pub(crate) struct Sampler {
 pub(crate) struct Scratch {
     logits: Vec<f32>,
     candidates: Candidates,
-    counts: penalties::Counts,
 }
 
 impl Sampler {
     pub(crate) fn new(params: Sampling, bias: Vec<(Token, f32)>, top_logprobs: Option<u32>) -> Self {
         let seed = params.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-        Self { params, bias, top_logprobs: top_logprobs.map(|n| n as usize), rng: ChaCha8Rng::seed_from_u64(seed) }
+        let recent = Recent::new(&params);
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        Self { params, bias, top_logprobs: top_logprobs.map(|n| n as usize), rng, recent }
     }
 
-    /// Chooses a token. `history` is what the session holds, oldest first.
+    /// Takes note of a token that the run has generated.
+    pub(crate) fn accept(&mut self, token: Token) {
+        self.recent.push(token);
+    }
+
+    /// Chooses a token.
     ///
     /// None where no token has a finite logit: the model computed nonsense, or
     /// the bias forbids everything.
-    pub(crate) fn sample(&mut self, logits: &[f32], history: &[Token], scratch: &mut Scratch) -> Option<Sampled> {
-        let token = self.choose(logits, history, scratch)?;
+    pub(crate) fn sample(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Sampled> {
+        let token = self.choose(logits, scratch)?;
         let (logprob, alternatives) = match self.top_logprobs {
             Some(n) => {
                 let norm = Norm::of(logits);
@@ -57,9 +65,9 @@ impl Sampler {
         Some(Sampled { token, logprob, alternatives })
     }
 
-    fn choose(&mut self, logits: &[f32], history: &[Token], scratch: &mut Scratch) -> Option<Token> {
-        let Scratch { logits: changed, candidates, counts } = scratch;
-        let penalised = penalties::apply_to(&self.params);
+    fn choose(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Token> {
+        let Scratch { logits: changed, candidates } = scratch;
+        let penalised = self.recent.penalises();
         let row = if penalised || !self.bias.is_empty() {
             changed.clear();
             changed.extend_from_slice(logits);
@@ -69,7 +77,7 @@ impl Sampler {
                 }
             }
             if penalised {
-                counts.apply(&self.params, history, changed);
+                self.recent.apply(&self.params, changed);
             }
             changed.as_slice()
         } else {
@@ -139,7 +147,7 @@ mod tests {
         (0..n)
             .map(|seed| {
                 let params = Sampling { seed: Some(seed), ..params.clone() };
-                sampler(params).sample(logits, &[], &mut scratch).unwrap().token
+                sampler(params).sample(logits, &mut scratch).unwrap().token
             })
             .collect()
     }
@@ -149,7 +157,7 @@ mod tests {
     #[test]
     fn greedy_takes_the_first_of_the_largest() {
         let mut scratch = Scratch::default();
-        let mut pick = |logits: &[f32]| sampler(Sampling::GREEDY).sample(logits, &[], &mut scratch).map(|s| s.token);
+        let mut pick = |logits: &[f32]| sampler(Sampling::GREEDY).sample(logits, &mut scratch).map(|s| s.token);
         assert_eq!(pick(&[1.0, 3.0, 3.0, 2.0]), Some(1));
         assert_eq!(pick(&[f32::NAN, -1.0, f32::NAN]), Some(1));
         assert_eq!(pick(&[f32::NAN, f32::NEG_INFINITY]), None);
@@ -203,7 +211,7 @@ mod tests {
     fn bias_comes_first_and_can_forbid() {
         let mut scratch = Scratch::default();
         let mut forbid = Sampler::new(Sampling::GREEDY, vec![(1, f32::NEG_INFINITY), (9, 1.0)], Some(2));
-        let sampled = forbid.sample(&[1.0, 3.0, 2.0], &[], &mut scratch).unwrap();
+        let sampled = forbid.sample(&[1.0, 3.0, 2.0], &mut scratch).unwrap();
         assert_eq!(sampled.token, 2);
         // What is reported is the model's opinion, before the bias.
         assert_eq!(sampled.alternatives[0].token, 1);
@@ -214,7 +222,7 @@ mod tests {
     fn log_probabilities_sum_to_one() {
         let mut scratch = Scratch::default();
         let mut sampler = Sampler::new(Sampling::GREEDY, Vec::new(), Some(4));
-        let sampled = sampler.sample(&[1000.0, 1001.0, 999.0, 1000.5], &[], &mut scratch).unwrap();
+        let sampled = sampler.sample(&[1000.0, 1001.0, 999.0, 1000.5], &mut scratch).unwrap();
         let sum: f32 = sampled.alternatives.iter().map(|a| a.logprob.exp()).sum();
         assert!((sum - 1.0).abs() < 1e-5, "{sum}");
         assert!(sampled.alternatives.is_sorted_by(|a, b| a.logprob >= b.logprob));

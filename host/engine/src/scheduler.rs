@@ -29,12 +29,13 @@ use crate::error::Error;
 use crate::metrics::EngineMetrics;
 use crate::options::{Finish, GenerateOptions, PrefillInfo};
 use crate::outbox::Writer;
-use crate::sampling::{Sampler, Scratch};
+use crate::sampling::Sampler;
 use crate::text::TextAssembler;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
 use plan::{Candidate, Room, Share};
 use sequence::{Prefill, Restore, Run, Sequence, Wait, Work};
+use serve::Chooser;
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,6 @@ pub(crate) enum Progress {
 
 pub(crate) struct Scheduler<C> {
     backend: Box<dyn Backend>,
-    tokenizer: Arc<dyn Tokenizer>,
     limits: BackendLimits,
     config: EngineConfig,
     metrics: EngineMetrics,
@@ -58,9 +58,8 @@ pub(crate) struct Scheduler<C> {
     cells: Cells,
     /// Batches decoded so far; handles read it to stamp the drop of a session.
     steps: Arc<AtomicU64>,
-    scratch: Scratch,
+    chooser: Chooser,
     batch: Vec<BatchEntry>,
-    piece: Vec<u8>,
 }
 
 impl<C: Clock> Scheduler<C> {
@@ -74,9 +73,9 @@ impl<C: Clock> Scheduler<C> {
     ) -> Self {
         let limits = backend.limits();
         let cells = Cells::new(limits, &metrics);
+        let chooser = Chooser::new(tokenizer, metrics.clone());
         Self {
             backend,
-            tokenizer,
             limits,
             config,
             metrics,
@@ -84,18 +83,17 @@ impl<C: Clock> Scheduler<C> {
             sequences: BTreeMap::new(),
             cells,
             steps,
-            scratch: Scratch::default(),
+            chooser,
             batch: Vec::new(),
-            piece: Vec::new(),
         }
     }
 
     /// Takes in what a handle asks for.
     pub(crate) fn handle(&mut self, command: Command) {
         match command {
-            Command::Open { id, state, max_tokens } => {
+            Command::Open { id, seat, state, max_tokens } => {
                 let limit = max_tokens.min(self.limits.sequence_tokens);
-                self.sequences.insert(id, Sequence::new(state, limit));
+                self.sequences.insert(id, Sequence::new(seat, state, limit));
                 self.metrics.sessions.inc();
             }
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
@@ -104,7 +102,6 @@ impl<C: Clock> Scheduler<C> {
             Command::Close { id, at_step } => self.close(id, at_step),
             Command::Wake | Command::Shutdown => {}
         }
-        self.report();
     }
 
     /// Decodes one batch.
@@ -165,6 +162,9 @@ impl<C: Clock> Scheduler<C> {
 
     fn begin_run(&mut self, id: SessionId, number: u64, options: GenerateOptions, outbox: Writer) {
         let now = self.clock.now();
+        if let Some(sequence) = self.sequences.get(&id) {
+            sequence.state.saw_run();
+        }
         if let Some(error) = self.refusal(id) {
             return outbox.close(Err(error));
         }
@@ -226,7 +226,8 @@ impl<C: Clock> Scheduler<C> {
         if std::mem::take(&mut sequence.evicted) {
             return Some(Error::Evicted);
         }
-        (queued >= self.config.max_queued as usize).then_some(Error::Busy)
+        // Who holds a sequence waits for none, and has paid for its state.
+        (sequence.seq.is_none() && queued >= self.config.max_queued as usize).then_some(Error::Busy)
     }
 
     fn cancel(&mut self, id: SessionId, number: u64) {

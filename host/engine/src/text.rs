@@ -5,7 +5,7 @@
 /// Two things can hold text back: a character whose bytes are not all there,
 /// and an ending that may turn out to be the start of a stop text.
 pub(crate) struct TextAssembler {
-    stops: Vec<String>,
+    stops: Vec<Stop>,
     /// The start of a UTF-8 character, at most 3 bytes.
     bytes: Vec<u8>,
     /// Decoded text that is not yet known to be free of stop texts.
@@ -24,21 +24,24 @@ pub(crate) enum Pushed {
 impl TextAssembler {
     /// `stops` holds no empty text.
     pub(crate) fn new(stops: Vec<String>) -> Self {
+        let stops = stops.into_iter().map(Stop::new).collect();
         Self { stops, bytes: Vec::new(), held: String::new() }
     }
 
     /// Adds the bytes of one token and appends to `out` what may leave.
     pub(crate) fn push(&mut self, piece: &[u8], out: &mut String) -> Pushed {
         self.bytes.extend_from_slice(piece);
+        let old = self.held.len();
         self.decode();
-        if let Some(at) = self.stops.iter().filter_map(|s| self.held.find(s.as_str())).min() {
+        let new = self.held.as_bytes().get(old..).unwrap_or_default();
+        if let Some(at) = self.stops.iter_mut().filter_map(|stop| stop.find(new, old)).min() {
             out.push_str(self.held.get(..at).unwrap_or_default());
             self.held.clear();
             self.bytes.clear();
             return Pushed::Stopped;
         }
-        let keep = self.possible_stop();
-        let leave = self.held.len() - keep;
+        let keep = self.stops.iter().map(|stop| stop.matched).max().unwrap_or(0);
+        let leave = self.held.len().saturating_sub(keep);
         out.extend(self.held.drain(..leave));
         Pushed::Open
     }
@@ -83,19 +86,51 @@ impl TextAssembler {
         let done = self.bytes.len() - rest.len();
         self.bytes.drain(..done);
     }
-
-    /// Bytes at the end of `held` that may be the start of a stop text.
-    fn possible_stop(&self) -> usize {
-        self.stops.iter().map(|stop| overlap(&self.held, stop)).max().unwrap_or(0)
-    }
 }
 
-/// The longest end of `text` that is a proper beginning of `stop`, in bytes.
-fn overlap(text: &str, stop: &str) -> usize {
-    (1..stop.len().min(text.len() + 1))
-        .rev()
-        .find(|&n| stop.is_char_boundary(n) && stop.get(..n).is_some_and(|head| text.ends_with(head)))
-        .unwrap_or(0)
+/// Looks for one stop text, byte by byte, as Knuth, Morris and Pratt do: the cost
+/// of a token is its own length, whatever the stop text is.
+struct Stop {
+    text: Vec<u8>,
+    /// For each n: the longest proper beginning of the text that the text's first
+    /// n + 1 bytes end with.
+    borders: Vec<usize>,
+    /// How many bytes of the stop text the text so far ends with.
+    matched: usize,
+}
+
+impl Stop {
+    fn new(text: String) -> Self {
+        let mut this = Self { text: text.into_bytes(), borders: Vec::new(), matched: 0 };
+        this.borders.push(0);
+        for n in 1..this.text.len() {
+            this.step(this.text.get(n).copied().unwrap_or_default());
+            this.borders.push(this.matched);
+        }
+        this.matched = 0;
+        this
+    }
+
+    fn step(&mut self, byte: u8) {
+        while self.matched > 0 && self.text.get(self.matched) != Some(&byte) {
+            self.matched = self.borders.get(self.matched - 1).copied().unwrap_or(0);
+        }
+        if self.text.get(self.matched) == Some(&byte) {
+            self.matched += 1;
+        }
+    }
+
+    /// Takes in `new`, which stands at `at` of the text that is held. Where the
+    /// stop text begins, if it is complete now.
+    fn find(&mut self, new: &[u8], at: usize) -> Option<usize> {
+        for (n, &byte) in new.iter().enumerate() {
+            self.step(byte);
+            if self.matched == self.text.len() {
+                return Some((at + n + 1).saturating_sub(self.matched));
+            }
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +175,12 @@ mod tests {
     #[test]
     fn the_earliest_stop_wins() {
         assert_eq!(run(&["yy", "x"], &[b"ax", b"yy"]), ("a".into(), Pushed::Stopped));
+    }
+
+    #[test]
+    fn a_stop_text_that_repeats_itself_is_found() {
+        assert_eq!(run(&["aab"], &[b"aa", b"ab"]), ("a".into(), Pushed::Stopped));
+        assert_eq!(run(&["abcabd"], &[b"abcabca", b"bd"]), ("abc".into(), Pushed::Stopped));
     }
 
     #[test]

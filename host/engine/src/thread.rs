@@ -43,10 +43,14 @@ pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<BackendLimits, String
     }
 }
 
+/// The most commands that are taken in before a step, so that nobody's commands
+/// can keep the others' tokens from coming.
+const COMMANDS_A_STEP: usize = 1024;
+
 fn serve(mut scheduler: Scheduler<SystemClock>, commands: &Receiver<Command>) {
     loop {
-        // Everything asked for before the step is taken in before it.
-        loop {
+        // What was asked for before the step is taken in before it.
+        for _ in 0..COMMANDS_A_STEP {
             match commands.try_recv() {
                 Ok(Command::Shutdown) | Err(TryRecvError::Disconnected) => return scheduler.shut_down(),
                 Ok(command) => scheduler.handle(command),

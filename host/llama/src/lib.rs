@@ -1,6 +1,6 @@
 //! The llama.cpp backend of `nala-engine`.
 //!
-//! [`load`] reads a GGUF file and hands out what `Engine::start` takes. Here
+//! [`load()`] reads a GGUF file and hands out what `Engine::start` takes. Here
 //! stands **all** `unsafe` code of the project: `llama-cpp-2` covers the model,
 //! its vocabulary and its metadata; contexts are our own thin layer over
 //! `llama-cpp-sys-2`, since the safe crate hides what later work needs of them

@@ -56,5 +56,7 @@ async fn host_calls(app: &App) {
     let body = response.into_body().collect().await.expect("a body").to_bytes();
     let text = String::from_utf8_lossy(&body).into_owned();
     let (simple, meter) = text.split_once(' ').expect("two figures");
-    println!("A call of the host, ns: {simple} (nala:llm/meter.limit), {meter} (nala:llm/meter.used, which reads a clock of the system)");
+    println!(
+        "A call of the host, ns: {simple} (nala:llm/meter.limit), {meter} (nala:llm/meter.used, which reads a clock of the system)"
+    );
 }

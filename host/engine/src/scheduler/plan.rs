@@ -64,7 +64,14 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         tokens_left = tokens_left.min(config.prefill_chunk.max(1));
     }
     let headroom = HEADROOM.saturating_mul(running);
+    // Nobody overtakes a prompt that waits for cells, or it would never find
+    // enough of them, nor one that waits for a sequence, unless it has its own.
+    let mut closed = false;
     for candidate in prompts {
+        if closed || (!candidate.placed && room.sequences == 0) {
+            plan.blocked.push(candidate.id);
+            continue;
+        }
         if tokens_left == 0 {
             break;
         }
@@ -73,9 +80,8 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         let needs = candidate.todo.saturating_add(headroom);
         if !take(&mut room, candidate, tokens, needs) {
             plan.blocked.push(candidate.id);
-            // Nobody overtakes a prompt that waits for cells: it would never
-            // find enough of them.
-            break;
+            closed = true;
+            continue;
         }
         // The cells of the part that comes in later batches are spoken for.
         room.cells -= (candidate.todo - tokens).min(room.cells);
@@ -129,7 +135,7 @@ mod tests {
         let room = Room { cells: 50, ..ROOM };
         let plan = plan(&[], &[candidate(1, 60), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), []);
-        assert_eq!(plan.blocked, [SessionId(1)]);
+        assert_eq!(plan.blocked, [SessionId(1), SessionId(2)], "both wait, and their time runs");
     }
 
     #[test]
@@ -154,8 +160,8 @@ mod tests {
     #[test]
     fn without_a_free_sequence_only_the_placed_go_on() {
         let placed = Candidate { placed: true, ..candidate(2, 5) };
-        let plan = plan(&[], &[placed, candidate(1, 5)], Room { sequences: 0, ..ROOM }, &config());
+        let plan = plan(&[], &[candidate(1, 5), placed, candidate(3, 5)], Room { sequences: 0, ..ROOM }, &config());
         assert_eq!(shares(&plan), [(2, 5)]);
-        assert_eq!(plan.blocked, [SessionId(1)]);
+        assert_eq!(plan.blocked, [SessionId(1), SessionId(3)]);
     }
 }

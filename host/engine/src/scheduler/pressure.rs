@@ -108,6 +108,8 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn undo(&mut self, id: SessionId, before: Restore) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         sequence.tokens.truncate(before.tokens);
+        sequence.logits = None;
+        sequence.publish_len();
         let Some(seq) = sequence.seq else { return };
         if sequence.in_kv > before.in_kv {
             if self.backend.truncate(seq, before.in_kv) {
@@ -120,7 +122,7 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
-    fn release_by_id(&mut self, id: SessionId) {
+    pub(super) fn release_by_id(&mut self, id: SessionId) {
         if let Some(mut sequence) = self.sequences.remove(&id) {
             self.release(&mut sequence);
             self.sequences.insert(id, sequence);

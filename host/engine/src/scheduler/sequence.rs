@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::command::SessionState;
+use crate::command::{Seat, SessionState};
 use crate::error::Error;
 use crate::options::{Finish, PrefillInfo, Sampled};
 use crate::outbox::Writer;
@@ -17,6 +17,7 @@ use crate::{SeqId, Token};
 /// A session: its tokens, how many of them the backend holds, and what is being
 /// done with it.
 pub(super) struct Sequence {
+    _seat: Seat,
     pub(super) state: Arc<SessionState>,
     /// The most tokens it may hold.
     pub(super) limit: u32,
@@ -93,8 +94,18 @@ impl Wait {
 }
 
 impl Sequence {
-    pub(super) fn new(state: Arc<SessionState>, limit: u32) -> Self {
-        Self { state, limit, tokens: Vec::new(), in_kv: 0, seq: None, logits: None, evicted: false, work: Work::Idle }
+    pub(super) fn new(seat: Seat, state: Arc<SessionState>, limit: u32) -> Self {
+        Self {
+            _seat: seat,
+            state,
+            limit,
+            tokens: Vec::new(),
+            in_kv: 0,
+            seq: None,
+            logits: None,
+            evicted: false,
+            work: Work::Idle,
+        }
     }
 
     /// Tokens without KV cells.
@@ -143,6 +154,7 @@ impl Run {
             return Some(Finish::StopToken);
         }
         tokens.push(token);
+        self.sampler.accept(token);
         self.left -= 1;
         let mut text = String::new();
         let pushed = self.text.push(piece, &mut text);

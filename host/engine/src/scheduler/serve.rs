@@ -1,5 +1,6 @@
 //! Decoding a batch and handing out what it gave.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -21,31 +22,34 @@ enum Outcome {
     Fails(Error),
 }
 
-/// The parts of the scheduler that choosing a token needs, apart from the
-/// backend, whose memory the logits are.
-struct Parts<'a> {
-    tokenizer: &'a dyn Tokenizer,
-    metrics: &'a EngineMetrics,
-    scratch: &'a mut Scratch,
-    piece: &'a mut Vec<u8>,
+/// Chooses tokens; with it stands what choosing needs again and again.
+pub(super) struct Chooser {
+    tokenizer: Arc<dyn Tokenizer>,
+    metrics: EngineMetrics,
+    scratch: Scratch,
+    piece: Vec<u8>,
 }
 
-impl Parts<'_> {
+impl Chooser {
+    pub(super) fn new(tokenizer: Arc<dyn Tokenizer>, metrics: EngineMetrics) -> Self {
+        Self { tokenizer, metrics, scratch: Scratch::default(), piece: Vec::new() }
+    }
+
     /// Chooses the next token of the sequence's run.
-    fn choose(self, sequence: &mut Sequence, logits: &[f32], now: Duration) -> Outcome {
+    fn choose(&mut self, sequence: &mut Sequence, logits: &[f32], now: Duration) -> Outcome {
         let Work::Run(run) = &mut sequence.work else { return Outcome::GoesOn };
         let run: &mut Run = run;
-        let Some(sampled) = run.sampler.sample(logits, &sequence.tokens, self.scratch) else {
+        let Some(sampled) = run.sampler.sample(logits, &mut self.scratch) else {
             let text = "no token can be chosen: the logits are not finite, or the bias forbids every token";
             return Outcome::Fails(Error::Backend(text.into()));
         };
         self.metrics.generated_tokens.inc();
         self.piece.clear();
-        if let Err(error) = self.tokenizer.piece(sampled.token, false, self.piece) {
+        if let Err(error) = self.tokenizer.piece(sampled.token, false, &mut self.piece) {
             return Outcome::Fails(error);
         }
         let ends = self.tokenizer.end_tokens();
-        let finish = run.accept(sampled, self.piece, ends, &mut sequence.tokens, sequence.limit, now);
+        let finish = run.accept(sampled, &self.piece, ends, &mut sequence.tokens, sequence.limit, now);
         sequence.publish_len();
         finish.map_or(Outcome::GoesOn, Outcome::Ends)
     }
@@ -70,6 +74,9 @@ impl<C: Clock> Scheduler<C> {
             tracing::error!(%error, sequences, "a batch failed");
             for (share, _) in shares {
                 self.fail(share.id, Error::Backend(error.to_string()));
+                // A state that cannot step back may be lost with the batch. The
+                // tokens are kept: it is computed anew when it is next needed.
+                self.release_by_id(share.id);
             }
             return;
         }
@@ -102,19 +109,15 @@ impl<C: Clock> Scheduler<C> {
                     computed: u32::try_from(computed).unwrap_or(u32::MAX),
                     queued: prefill.wait.queued.unwrap_or_default(),
                 };
-                // A handle that no longer listens has dropped its session, or is
-                // about to.
-                let _ = prefill.reply.send(Ok(info));
+                // Nobody listens: the caller gave up during this very step.
+                if prefill.reply.send(Ok(info)).is_err() {
+                    self.metrics.cancelled.inc();
+                    self.undo(share.id, prefill.before);
+                }
             }
             Work::Run(run) => {
                 sequence.work = Work::Run(run);
-                let parts = Parts {
-                    tokenizer: &*self.tokenizer,
-                    metrics: &self.metrics,
-                    scratch: &mut self.scratch,
-                    piece: &mut self.piece,
-                };
-                let outcome = parts.choose(sequence, logits, now);
+                let outcome = self.chooser.choose(sequence, logits, now);
                 self.settle(share.id, outcome);
             }
         }
@@ -123,13 +126,7 @@ impl<C: Clock> Scheduler<C> {
     /// Chooses the first token of a run from logits that were kept.
     pub(super) fn advance(&mut self, id: SessionId, logits: &[f32], now: Duration) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
-        let parts = Parts {
-            tokenizer: &*self.tokenizer,
-            metrics: &self.metrics,
-            scratch: &mut self.scratch,
-            piece: &mut self.piece,
-        };
-        let outcome = parts.choose(sequence, logits, now);
+        let outcome = self.chooser.choose(sequence, logits, now);
         self.settle(id, outcome);
     }
 

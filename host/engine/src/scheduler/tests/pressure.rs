@@ -90,3 +90,45 @@ fn too_many_in_the_queue_are_refused_at_once() {
     assert_eq!(bench.prefill(id, 50).try_recv().unwrap(), Err(Error::Busy));
     drop(waiting);
 }
+
+#[test]
+fn who_has_paid_for_its_prompt_is_served_though_the_queue_is_full() {
+    let mut fake = Fake::default();
+    fake.limits.kv_cells = 100;
+    let mut bench = Bench::new(fake, EngineConfig { max_queued: 1, ..EngineConfig::default() });
+    let ready = bench.ready(60);
+    let waiter = bench.open();
+    let _waiting = bench.prefill(waiter, 50);
+    let run = bench.generate(ready, GenerateOptions::greedy(3));
+    for _ in 0..4 {
+        bench.scheduler.step();
+    }
+    assert_eq!(drain(&run).text, "abc");
+}
+
+#[test]
+fn everybody_in_the_queue_waits_no_longer_than_the_head() {
+    let mut bench = tight(100, 8);
+    let _holder = bench.ready(80);
+    let mut replies: Vec<_> = (0..3)
+        .map(|_| {
+            let id = bench.open();
+            bench.prefill(id, 40)
+        })
+        .collect();
+    let mut last = replies.pop().unwrap();
+    bench.until(|_| last.try_recv().is_ok_and(|r| r == Err(Error::Busy)));
+    assert_eq!(bench.clock.now_seconds(), 30);
+}
+
+#[test]
+fn a_session_with_a_sequence_does_not_wait_for_one() {
+    let mut bench = tight(1000, 2);
+    let (first, _second) = (bench.ready(4), bench.ready(4));
+    let third = bench.open();
+    let mut waits = bench.prefill(third, 4);
+    let mut goes_on = bench.prefill(first, 4);
+    bench.scheduler.step();
+    assert!(goes_on.try_recv().unwrap().is_ok());
+    assert!(waits.try_recv().is_err(), "no sequence is free");
+}
