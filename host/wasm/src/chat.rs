@@ -8,6 +8,7 @@ pub(crate) mod renderer;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Linker};
 
+use crate::error::HandleError;
 use crate::store::StoreData;
 use bindings::nala::chat::{render, types};
 
@@ -39,7 +40,21 @@ impl render::Host for StoreData {
             let text = "no component renders prompts for this one; name one as its `renderer`";
             return Ok(Err(types::Error::Failed(text.into())));
         };
-        let rendered = renderer.render(&request).await;
-        Ok(rendered.unwrap_or_else(|error| Err(types::Error::Failed(error.message()))))
+        let rendered = renderer.render(&request, &self.cpu).await;
+        self.cpu.check()?;
+        Ok(rendered.unwrap_or_else(|error| Err(types::Error::Failed(failure(renderer.name(), &error)))))
     }
+}
+
+/// What befell the component `name`, which renders, for the one that asked it to.
+fn failure(name: &str, error: &HandleError) -> String {
+    let what = match error {
+        HandleError::Trap { reason } => format!("trapped: {reason}; this is its fault, its log tells more"),
+        HandleError::CpuLimit => "used up its CPU time; raise its `cpu` limit, or use a simpler template".into(),
+        HandleError::MemoryLimit => "ran out of memory; raise its `memory` limit, or use a simpler template".into(),
+        HandleError::WallLimit => "did not finish within its wall time; raise its `wall` limit".into(),
+        HandleError::AtCapacity => "found no room for another instance; try again later".into(),
+        HandleError::NoResponse { reason } => format!("gave no answer: {reason}"),
+    };
+    format!("`{name}`, which renders prompts, {what}")
 }

@@ -1,7 +1,7 @@
 //! Ends an instance from outside: when its client is gone, or its time is up.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -20,8 +20,10 @@ pub(crate) struct RequestControl {
     pub(crate) gone: CancellationToken,
     /// When the wall time is up.
     pub(crate) deadline: Instant,
-    /// Held until instance and response are gone.
-    _permit: OwnedSemaphorePermit,
+    /// The request's place among the instances, until its instance takes it. A
+    /// client that does not read its response keeps what stands here, and must
+    /// not keep others out with it.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
     /// Where the instance's store says what stopped it, once there is one.
     outcome: OnceLock<Arc<Outcome>>,
     /// How the instance ended. Known before its store is dropped, and so before
@@ -58,11 +60,16 @@ impl RequestControl {
         Self {
             gone: CancellationToken::new(),
             deadline,
-            _permit: permit,
+            permit: Mutex::new(Some(permit)),
             outcome: OnceLock::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
         }
+    }
+
+    /// Hands the request's place to its instance.
+    pub(crate) fn take_permit(&self) -> Option<OwnedSemaphorePermit> {
+        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Notes how the instance ended.

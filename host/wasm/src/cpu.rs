@@ -5,13 +5,17 @@
 //! host. So it is read twice a poll of the store: when wasmtime's hook first
 //! tells of a border that the guest crosses, and when whoever polls the store
 //! says that the poll is over. All the thread did between is work for this
-//! store.
+//! store. What is done for it elsewhere is measured there and charged.
 
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::CallHook;
+
+use crate::error::CpuUsedUp;
+use crate::outcome::{Outcome, Stopped};
 
 /// Not running.
 const STOPPED: u64 = u64::MAX;
@@ -29,6 +33,10 @@ pub(crate) enum Counting {
 /// CPU time of one store. Written by the one task that runs the store.
 #[derive(Debug)]
 pub(crate) struct CpuClock {
+    /// What the store may use.
+    budget: Duration,
+    /// Where it is noted that the store has used it up.
+    outcome: Arc<Outcome>,
     /// Nanoseconds of the stretches that are over.
     spent: AtomicU64,
     /// Where the thread's clock stood at the start of this stretch.
@@ -38,8 +46,10 @@ pub(crate) struct CpuClock {
 }
 
 impl CpuClock {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(budget: Duration, outcome: Arc<Outcome>) -> Self {
         Self {
+            budget,
+            outcome,
             spent: AtomicU64::new(0),
             since: AtomicU64::new(STOPPED),
             counting: AtomicU8::new(Counting::Polls as u8),
@@ -72,6 +82,24 @@ impl CpuClock {
         }
     }
 
+    /// Adds time that others spent for the store.
+    pub(crate) fn charge(&self, time: Duration) {
+        let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed)).saturating_add(time);
+        self.spent.store(spent.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
+    }
+
+    /// Whether the store may go on.
+    ///
+    /// # Errors
+    /// To be raised in the guest, which has used up its time.
+    pub(crate) fn check(&self) -> Result<(), CpuUsedUp> {
+        if self.used() > self.budget {
+            self.outcome.stop(Stopped::Cpu);
+            return Err(CpuUsedUp);
+        }
+        Ok(())
+    }
+
     /// A poll of the store is over: the thread is others' now. `next` counts in
     /// the next one.
     pub(crate) fn end_poll(&self, next: Counting) {
@@ -101,6 +129,17 @@ impl CpuClock {
     }
 }
 
+/// Works, and says for how long.
+///
+/// The work may hand a part of itself to a thread of its own, whose clock cannot
+/// be read from here. So the time on the wall counts where it is longer.
+pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = (Instant::now(), thread_nanos());
+    let result = work();
+    let cpu = Duration::from_nanos(thread_nanos().saturating_sub(begin.1));
+    (result, begin.0.elapsed().max(cpu))
+}
+
 /// CPU time of this thread in nanoseconds.
 fn thread_nanos() -> u64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
@@ -118,6 +157,10 @@ mod tests {
         while thread_nanos() < end {}
     }
 
+    fn clock() -> CpuClock {
+        CpuClock::new(Duration::from_secs(1), Arc::default())
+    }
+
     fn check(clock: &CpuClock, spins: u64) {
         let used = clock.used();
         assert!(used >= Duration::from_millis(20 * spins), "{used:?}");
@@ -126,7 +169,7 @@ mod tests {
 
     #[test]
     fn work_counts_in_the_guest_and_in_the_host() {
-        let clock = CpuClock::new();
+        let clock = clock();
         clock.cross(CallHook::CallingWasm);
         spin();
         check(&clock, 1);
@@ -145,7 +188,7 @@ mod tests {
 
     #[test]
     fn waiting_in_the_host_does_not() {
-        let clock = CpuClock::new();
+        let clock = clock();
         clock.cross(CallHook::CallingWasm);
         clock.cross(CallHook::CallingHost);
         clock.end_poll(Counting::Polls);
@@ -158,7 +201,7 @@ mod tests {
 
     #[test]
     fn where_the_end_of_a_poll_is_not_told_the_guest_counts() {
-        let clock = CpuClock::new();
+        let clock = clock();
         clock.end_poll(Counting::Guest);
         clock.cross(CallHook::CallingWasm);
         spin();
@@ -172,7 +215,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_followed_counts_without_its_waits() {
-        let clock = CpuClock::new();
+        let clock = clock();
         clock
             .follow(async {
                 spin();
@@ -181,5 +224,26 @@ mod tests {
             })
             .await;
         check(&clock, 2);
+    }
+
+    #[test]
+    fn what_is_charged_counts_once_and_ends_in_the_limit() {
+        let clock = clock();
+        clock.start();
+        spin();
+        clock.charge(Duration::from_millis(20));
+        clock.charge(Duration::from_millis(20));
+        clock.stop();
+        check(&clock, 3);
+        assert!(clock.check().is_ok());
+        clock.charge(Duration::MAX);
+        assert!(clock.check().is_err());
+        assert_eq!(clock.outcome.stopped(), Some(Stopped::Cpu));
+    }
+
+    #[test]
+    fn work_on_a_further_thread_is_measured_by_the_wall() {
+        let ((), time) = measure(|| std::thread::spawn(spin).join().unwrap());
+        assert!(time >= Duration::from_millis(20), "{time:?}");
     }
 }

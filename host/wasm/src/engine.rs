@@ -26,6 +26,9 @@ pub struct RuntimeConfig {
     pub max_memory_bytes: usize,
     /// How long a request waits for one of the instances before it is refused.
     pub admission_wait: Duration,
+    /// The most long texts that are tokenised at a time, over all guests. More
+    /// of them wait their turn.
+    pub tokenisers: usize,
 }
 
 impl Default for RuntimeConfig {
@@ -36,6 +39,7 @@ impl Default for RuntimeConfig {
             instances: 500,
             max_memory_bytes: 1 << 30,
             admission_wait: Duration::from_millis(500),
+            tokenisers: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }
@@ -70,6 +74,8 @@ pub struct Runtime {
     pub(crate) config: Arc<RuntimeConfig>,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) room: Arc<Semaphore>,
+    /// Turns at work on long texts.
+    pub(crate) tokenisers: Arc<Semaphore>,
     cache: Option<Cache>,
     pub(crate) ticker: Arc<Ticker>,
 }
@@ -84,8 +90,9 @@ impl Runtime {
         let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
+        let tokenisers = Arc::new(Semaphore::new(config.tokenisers.max(1)));
         let metrics = RuntimeMetrics::default();
-        Ok(Self { engine, config: Arc::new(config), metrics, room, cache, ticker })
+        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, cache, ticker })
     }
 
     /// The settings in force.

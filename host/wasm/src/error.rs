@@ -7,7 +7,7 @@ use thiserror::Error;
 use wasmtime_wasi_http::handler::InstantiationError;
 
 use crate::control::{End, RequestControl};
-use crate::outcome::Stopped;
+use crate::outcome::{Outcome, Stopped};
 
 /// How long the answer of a failed request waits for the reason.
 const END_WAIT: Duration = Duration::from_secs(1);
@@ -73,7 +73,9 @@ impl HandleError {
     /// Reads what wasmtime returned for a request.
     pub(crate) async fn classify(error: &wasmtime::Error, control: &RequestControl) -> Self {
         if let Some(failed) = error.downcast_ref::<InstantiationError<Arc<RequestControl>>>() {
-            return Self::at_start(&failed.error, control.memory_refused());
+            // `Instances::instantiate` has read why already.
+            let read = failed.error.downcast_ref::<Self>().cloned();
+            return read.unwrap_or_else(|| Self::Trap { reason: failed.error.root_cause().to_string() });
         }
         // The answer can overtake the news of how the instance ended.
         let _ = tokio::time::timeout(END_WAIT, control.ended()).await;
@@ -88,9 +90,11 @@ impl HandleError {
         }
     }
 
-    /// Reads why an instance could not be made.
-    pub(crate) fn at_start(error: &wasmtime::Error, memory_refused: bool) -> Self {
-        if memory_refused || error.to_string().contains("memory minimum size") {
+    /// Reads why an instance could not be made, or a call into it failed.
+    pub(crate) fn of(error: &wasmtime::Error, outcome: &Outcome) -> Self {
+        if let Some(reason) = outcome.stopped() {
+            stopped(reason)
+        } else if outcome.memory_refused() {
             Self::MemoryLimit
         } else if error.is::<wasmtime::PoolConcurrencyLimitError>() {
             Self::AtCapacity

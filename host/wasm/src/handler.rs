@@ -20,7 +20,7 @@ use crate::control::{End, Expiration, RequestControl, Slot};
 use crate::engine::Runtime;
 use crate::error::HandleError;
 use crate::load::LoadError;
-use crate::metrics::RuntimeMetrics;
+use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
 
@@ -118,7 +118,7 @@ impl App {
         let cpu = Arc::clone(&store.data().cpu);
         let instance = cpu.follow(state.pre.instantiate_async(&mut store)).await;
         let instantiated = begin.elapsed();
-        instance.map_err(|e| HandleError::at_start(&e, outcome.memory_refused()))?;
+        instance.map_err(|e| HandleError::of(&e, &outcome))?;
         drop(store);
         let dropped = begin.elapsed();
         Ok(Instantiation { store: made, instance: instantiated - made, drop: dropped - instantiated })
@@ -145,25 +145,24 @@ impl HandlerState for Instances {
         let cpu = Arc::clone(&store.data().cpu);
         let instantiate = cpu.follow(self.pre.instantiate_async(&mut store));
         let Ok(proxy) = tokio::time::timeout(self.blueprint.limits.wall, instantiate).await else {
-            return Err(wasmtime::format_err!("its start took longer than its wall time"));
+            return Err(HandleError::WallLimit.into());
         };
-        let proxy = proxy?;
+        // Read here, since the request does not know this store yet.
+        let proxy = proxy.map_err(|e| HandleError::of(&e, &outcome))?;
         self.metrics.instantiate_seconds.observe(begin.elapsed().as_secs_f64());
-        self.metrics.instances_created.inc();
-        self.metrics.instances.inc();
         Ok(Instance {
             store,
             proxy,
             view: StoreData::http,
             expiration: Expiration::new(slot, cpu),
-            state: OneRequest { metrics: self.metrics.clone() },
+            state: OneRequest { _alive: self.metrics.instance() },
         })
     }
 }
 
 /// The life of an instance: one request.
 struct OneRequest {
-    metrics: RuntimeMetrics,
+    _alive: Alive,
 }
 
 impl WorkerState for OneRequest {
@@ -176,24 +175,27 @@ impl WorkerState for OneRequest {
 
     fn on_request_start(
         &self,
-        store: StoreContextMut<'_, StoreData>,
+        mut store: StoreContextMut<'_, StoreData>,
         control: Arc<RequestControl>,
         _task: GuestTaskId,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
-        let data = store.data();
+        let data = store.data_mut();
+        data.permit = control.take_permit();
         data.slot.attach(control, Arc::clone(&data.outcome));
         // Time is kept by `Expiration`, from outside of the store.
         Box::pin(std::future::pending())
     }
 
-    fn drop(&self, store: Store<StoreData>, result: Result<(), wasmtime::Error>) {
+    fn drop(&self, mut store: Store<StoreData>, result: Result<(), wasmtime::Error>) {
         if let Err(error) = &result {
             tracing::debug!(error = format!("{error:#}"), "an instance ended early");
         }
         if let Some(control) = store.data().slot.get() {
             control.set_end(End::of(&result));
         }
+        let permit = store.data_mut().permit.take();
+        // The place is free when all that the instance held is.
         drop(store);
-        self.metrics.instances.dec();
+        drop(permit);
     }
 }

@@ -17,7 +17,7 @@ use wasmtime_wasi_http::handler::ProxyPre;
 use crate::chat::renderer::Renderer;
 use crate::engine::Runtime;
 use crate::handler::App;
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
 use crate::{chat, llm};
@@ -110,6 +110,21 @@ pub enum LoadError {
         import: String,
         /// What to do.
         fix: &'static str,
+    },
+    /// It is given more memory than this host has for a component.
+    #[error(
+        "{name} is given {} of memory, but {} is the most that this host has for a component; lower `memory` under \
+         [component.{name}.tool.nala]",
+        limits::bytes(*wanted),
+        limits::bytes(*most)
+    )]
+    TooMuchMemory {
+        /// The component.
+        name: String,
+        /// What it is given, in bytes.
+        wanted: u64,
+        /// The most, in bytes.
+        most: u64,
     },
     /// An import exists, but not in the shape that the component expects.
     #[error("{name} cannot be linked: {reason}")]
@@ -228,7 +243,7 @@ impl Runtime {
             _ticker: Arc::clone(&self.ticker),
             app: name.into(),
             limits: Arc::new(grant.limits),
-            models: Models::new(grant.models, grant.withheld),
+            models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,
         }
     }
@@ -236,6 +251,11 @@ impl Runtime {
     fn link(&self, compiled: &Compiled, grant: &Grant) -> Result<InstancePre<StoreData>, LoadError> {
         let Compiled { name, component, imports } = compiled;
         imports::check(name, imports, grant)?;
+        // The pool has no more for one memory, so the promise could not be kept.
+        let (wanted, most) = (grant.limits.memory_bytes, self.config.max_memory_bytes as u64);
+        if wanted > most {
+            return Err(LoadError::TooMuchMemory { name: name.clone(), wanted, most });
+        }
         let link = |e: wasmtime::Error| LoadError::Link { name: name.clone(), reason: format!("{e:#}") };
         let mut linker = Linker::new(&self.engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(link)?;

@@ -58,6 +58,8 @@ impl ResourceLimiter for MemoryLimiter {
     }
 
     fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
+        // Within the limit, and yet there is none: the guest must not look at fault.
+        self.outcome.refuse_memory();
         self.held = self.held.saturating_sub(std::mem::take(&mut self.trying));
         Ok(())
     }
@@ -107,6 +109,15 @@ mod tests {
         assert!(limiter.memory_growing(0, 40, None).unwrap());
         limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
         assert_eq!(limiter.held(), 60, "what failed is given back");
+    }
+
+    #[test]
+    fn memory_that_the_host_does_not_have_is_refused_memory() {
+        let mut limiter = MemoryLimiter::new(&Limits::default(), Arc::default());
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.outcome.memory_refused());
+        limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
+        assert!(limiter.outcome.memory_refused());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct OutcomeLabel {
 pub struct RuntimeMetrics {
     /// Requests by how they ended.
     pub requests: Family<OutcomeLabel, Counter>,
-    /// Instances made.
+    /// Instances made, those that render prompts among them.
     pub instances_created: Counter,
     /// Instances alive now.
     pub instances: Gauge,
@@ -64,7 +64,24 @@ impl RuntimeMetrics {
         r.register("compile_cache_misses", "Components that had to be compiled", self.compile_cache_misses.clone());
     }
 
+    /// Counts an instance, as alive until what is returned is dropped.
+    pub(crate) fn instance(&self) -> Alive {
+        self.instances_created.inc();
+        self.instances.inc();
+        Alive(self.instances.clone())
+    }
+
     pub(crate) fn ended(&self, outcome: &'static str) {
         self.requests.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+}
+
+/// An instance that is alive.
+#[derive(Debug)]
+pub(crate) struct Alive(Gauge);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }

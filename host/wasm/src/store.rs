@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -10,12 +11,11 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::chat::renderer::Renderer;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
-use crate::error::CpuUsedUp;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
 use crate::outbound::DenyOutbound;
-use crate::outcome::{Outcome, Stopped};
+use crate::outcome::Outcome;
 use crate::stdio::LogStream;
 use crate::tick::Ticker;
 
@@ -38,6 +38,8 @@ pub(crate) struct StoreData {
     pub(crate) renderer: Option<Arc<Renderer>>,
     /// The request that the store works for.
     pub(crate) slot: Slot,
+    /// Its place among the instances, once it works for a request.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// What stopped the store, if something did.
     pub(crate) outcome: Arc<Outcome>,
 }
@@ -60,7 +62,7 @@ impl Blueprint {
     /// stopped it.
     pub(crate) fn store(&self, slot: Slot, outcome: Arc<Outcome>) -> Store<StoreData> {
         let limits = &self.limits;
-        let cpu = Arc::new(CpuClock::new());
+        let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome)));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles as usize);
         let mut http = WasiHttpCtx::new();
@@ -76,7 +78,8 @@ impl Blueprint {
             llm: LlmState::new(self.models.clone(), limits),
             renderer: self.renderer.clone(),
             slot,
-            outcome: Arc::clone(&outcome),
+            permit: None,
+            outcome,
         };
         let mut store = Store::new(&self.engine, data);
         store.limiter(|data| &mut data.memory);
@@ -88,12 +91,8 @@ impl Blueprint {
             Ok(())
         });
         store.set_epoch_deadline(SLICE_TICKS);
-        let budget = limits.cpu;
         store.epoch_deadline_callback(move |_| {
-            if cpu.used() > budget {
-                outcome.stop(Stopped::Cpu);
-                return Err(CpuUsedUp.into());
-            }
+            cpu.check()?;
             // Tokio's own yield puts the task behind all others that are ready;
             // wasmtime's plain one may be polled again at once.
             cpu.stop();

@@ -128,6 +128,68 @@ async fn over_the_number_of_instances_requests_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_does_not_read_keeps_no_instance() {
+    let config = RuntimeConfig { instances: 1, ..RuntimeConfig::default() };
+    let bench = Bench::with(config, Limits { wall: Duration::from_millis(300), ..tight() }, "behaviours");
+    let unread = bench.get("/stream?1000").await.unwrap();
+    bench.until_empty().await;
+    assert_eq!(bench.text("/hello").await, "hello");
+    drop(unread);
+}
+
+/// A handler whose core module has `memory` pages and does `start` at its start.
+fn starting(memory: u32, start: &str) -> Vec<u8> {
+    wat::parse_str(format!(
+        r#"(component
+            (import "wasi:http/types@0.2.0" (instance $types
+                (export "incoming-request" (type (sub resource)))
+                (export "response-outparam" (type (sub resource)))))
+            (alias export $types "incoming-request" (type $request))
+            (alias export $types "response-outparam" (type $response))
+            (core module $m
+                (memory {memory})
+                (func (export "handle") (param i32 i32))
+                (func $start {start})
+                (start $start))
+            (core instance $i (instantiate $m))
+            (func $handle (param "request" (own $request)) (param "response-out" (own $response))
+                (canon lift (core func $i "handle")))
+            (instance $handler (export "handle" (func $handle)))
+            (export "wasi:http/incoming-handler@0.2.0" (instance $handler)))"#
+    ))
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_limit_that_is_reached_at_the_start_is_named() {
+    let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+    let short = Limits { wall: Duration::from_millis(200), cpu: Duration::from_secs(1), ..tight() };
+    let grow = "(if (i32.eq (memory.grow (i32.const 1000)) (i32.const -1)) (then unreachable))";
+    for (limits, memory, start, kind) in [
+        (tight(), 1, "", "no_response"),
+        (tight(), 1, "unreachable", "trap"),
+        (tight(), 1, "(loop (br 0))", "cpu_limit"),
+        (short, 1, "(loop (br 0))", "wall_limit"),
+        (tight(), 1000, "", "memory_limit"),
+        (tight(), 1, grow, "memory_limit"),
+    ] {
+        let compiled = runtime.compile("starting", Source::Bytes(&starting(memory, start))).unwrap();
+        let app = runtime.load(&compiled, Grant { limits, ..Grant::default() }).unwrap();
+        let error = app.handle(request("/")).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), kind, "{memory} pages, {start}: {error:?}");
+        // The same way where no request waits.
+        let alone = app.instantiate_once().await.map(drop).map_err(|e| e.kind());
+        let expected = match kind {
+            "no_response" => Ok(()),
+            // Nobody waits for it, so there is only its CPU time.
+            "wall_limit" => Err("cpu_limit"),
+            _ => Err(kind),
+        };
+        assert_eq!(alone, expected, "{memory} pages, {start}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn printing_is_bounded_and_harms_nobody() {
     let bench = Bench::new(tight());
     assert_eq!(bench.text("/print?1000000").await, "printed");
@@ -153,6 +215,13 @@ fn what_cannot_be_loaded_says_why() {
     let bytes = std::fs::read(guest("behaviours")).unwrap();
     let text = refused(&bytes);
     assert!(text.contains("nala:llm") && text.contains("--model"), "{text}");
+    let limits = Limits { memory_bytes: 2 << 30, ..Limits::default() };
+    let service = runtime.compile("service", Source::File(&guest("service"))).unwrap();
+    let text = runtime.load(&service, Grant { limits: limits.clone(), ..Grant::default() }).err().unwrap().to_string();
+    assert!(text.contains("2048 MiB") && text.contains("1024 MiB") && text.contains("lower `memory`"), "{text}");
+    let renderer = runtime.compile("renderer", Source::File(&guest("renderer"))).unwrap();
+    let text = runtime.load_renderer(&renderer, limits).err().unwrap().to_string();
+    assert!(text.contains("[component.renderer.tool.nala]"), "{text}");
     let missing = load(Source::File("/no/such.wasm".as_ref())).err().unwrap();
     assert!(missing.to_string().contains("/no/such.wasm"));
 }

@@ -6,7 +6,8 @@ use wasmtime::component::InstancePre;
 
 use super::bindings::nala::chat::types::{Error, Piece, Request};
 use crate::control::Slot;
-use crate::error::{CpuUsedUp, HandleError};
+use crate::cpu::CpuClock;
+use crate::error::HandleError;
 use crate::metrics::RuntimeMetrics;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
@@ -37,30 +38,41 @@ impl Renderer {
         Ok(Self { blueprint, pre: bindings::RendererPre::new(pre)?, metrics })
     }
 
-    /// Renders a conversation in a fresh instance.
+    /// The component's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.blueprint.app
+    }
+
+    /// Renders a conversation in a fresh instance, on the account of `caller`.
     ///
     /// The outer error is one of the renderer itself, the inner one its answer.
-    pub(crate) async fn render(&self, request: &Request) -> Result<Result<Vec<Piece>, Error>, HandleError> {
+    pub(crate) async fn render(
+        &self,
+        request: &Request,
+        caller: &CpuClock,
+    ) -> Result<Result<Vec<Piece>, Error>, HandleError> {
         self.metrics.renders.inc();
         let outcome = Arc::new(Outcome::default());
+        // Before the store, so that it is dropped after it.
+        let mut alive = None;
         let mut store = self.blueprint.store(Slot::default(), Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
         let work = async {
-            let renderer = self
-                .pre
-                .instantiate_async(&mut store)
-                .await
-                .map_err(|e| HandleError::at_start(&e, outcome.memory_refused()))?;
-            renderer.nala_chat_render().call_render(&mut store, request).await.map_err(|error| {
-                if error.is::<CpuUsedUp>() {
-                    HandleError::CpuLimit
-                } else if outcome.memory_refused() {
-                    HandleError::MemoryLimit
-                } else {
-                    HandleError::Trap { reason: error.root_cause().to_string() }
-                }
-            })
+            let renderer = self.pre.instantiate_async(&mut store).await?;
+            alive = Some(self.metrics.instance());
+            renderer.nala_chat_render().call_render(&mut store, request).await
         };
-        tokio::time::timeout(self.blueprint.limits.wall, cpu.follow(work)).await.unwrap_or(Err(HandleError::WallLimit))
+        // The caller's clock would see the first slice of the work only; the
+        // renderer's sees all of it.
+        caller.stop();
+        let rendered = tokio::time::timeout(self.blueprint.limits.wall, cpu.follow(work)).await;
+        caller.charge(cpu.used());
+        caller.start();
+        drop(store);
+        drop(alive);
+        match rendered {
+            Ok(answer) => answer.map_err(|error| HandleError::of(&error, &outcome)),
+            Err(_) => Err(HandleError::WallLimit),
+        }
     }
 }

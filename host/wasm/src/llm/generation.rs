@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::bindings::nala::llm::session::{Chunk, HostGeneration};
 use super::bindings::nala::llm::types::{Error, QuotaKind};
-use super::session::Cells;
+use super::session::SessionHandle;
 use super::state::Usage;
 use super::{LlmView, convert};
 
@@ -20,42 +20,29 @@ use super::{LlmView, convert};
 pub struct GenerationHandle {
     generation: Generation,
     usage: Arc<Usage>,
-    share: Share,
+    run: Run,
+    /// Whether the run may produce fewer tokens than the guest asked for, since
+    /// the guest's KV cells do not suffice.
+    cut_short: bool,
+    /// Whether the run has come to its end and the guest has seen it.
+    ended: bool,
     /// The quota error that follows a run that was cut short.
     owed: bool,
     /// Whether the time in the queue was counted.
     queue_counted: bool,
 }
 
-/// A run's share of its store's KV cells.
-pub(super) struct Share {
-    /// What is set aside for the run, until it has ended.
-    pub(super) cells: Option<Arc<Cells>>,
-    /// Tokens that the session holds, those of the run included as they come.
-    pub(super) length: u64,
-    /// Whether the run may produce fewer tokens than the guest asked for, since
-    /// the guest's KV cells do not suffice.
-    pub(super) cut_short: bool,
-}
-
-impl Share {
-    /// The run has ended: gives back what it did not need.
-    fn settle(&mut self) {
-        if let Some(cells) = self.cells.take() {
-            cells.keep(self.length);
-        }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.settle();
-    }
+/// Names a run and its session. The session may be gone, and its place in the
+/// table another's; the number is no other run's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) session: u32,
+    pub(super) number: u64,
 }
 
 impl GenerationHandle {
-    pub(super) fn new(generation: Generation, usage: Arc<Usage>, share: Share) -> Self {
-        Self { generation, usage, share, owed: false, queue_counted: false }
+    pub(super) fn new(generation: Generation, usage: Arc<Usage>, run: Run, cut_short: bool) -> Self {
+        Self { generation, usage, run, cut_short, ended: false, owed: false, queue_counted: false }
     }
 
     async fn next(&mut self) -> Result<Option<Chunk>, Error> {
@@ -67,14 +54,11 @@ impl GenerationHandle {
             self.queue_counted = true;
             self.usage.queued(queued);
         }
+        // A run also ends with its error, and where there is nothing more.
+        self.ended |= !matches!(&next, Ok(Some(chunk)) if chunk.finish.is_none());
         let Some(mut chunk) = next.map_err(convert::error)? else { return Ok(None) };
-        let new = chunk.tokens.len() as u64;
-        self.usage.new_tokens.fetch_add(new, Ordering::Relaxed);
-        self.share.length = self.share.length.saturating_add(new);
-        if chunk.finish.is_some() {
-            self.share.settle();
-        }
-        if self.share.cut_short && chunk.finish == Some(Finish::Length) {
+        self.usage.new_tokens.fetch_add(chunk.tokens.len() as u64, Ordering::Relaxed);
+        if self.cut_short && chunk.finish == Some(Finish::Length) {
             // The guest asked for more: it is told so, after what there is.
             chunk.finish = None;
             self.owed = true;
@@ -93,6 +77,13 @@ impl Pollable for Ready {
     }
 }
 
+impl LlmView<'_> {
+    /// The session that stands where the run's did, if one does.
+    fn session_of(&mut self, run: Run) -> Option<&mut SessionHandle> {
+        self.table.get_mut(&Resource::new_borrow(run.session)).ok()
+    }
+}
+
 impl HostGeneration for LlmView<'_> {
     fn subscribe(&mut self, generation: Resource<GenerationHandle>) -> Result<Resource<DynPollable>> {
         let ready = Ready(self.table.get(&generation)?.generation.readiness());
@@ -101,7 +92,15 @@ impl HostGeneration for LlmView<'_> {
     }
 
     async fn next(&mut self, generation: Resource<GenerationHandle>) -> Result<Result<Option<Chunk>, Error>> {
-        Ok(self.table.get_mut(&generation)?.next().await)
+        let handle = self.table.get_mut(&generation)?;
+        let next = handle.next().await;
+        let run = handle.run;
+        if handle.ended
+            && let Some(session) = self.session_of(run)
+        {
+            session.end(run.number);
+        }
+        Ok(next)
     }
 
     fn cancel(&mut self, generation: Resource<GenerationHandle>) -> Result<()> {
@@ -110,7 +109,13 @@ impl HostGeneration for LlmView<'_> {
     }
 
     fn drop(&mut self, generation: Resource<GenerationHandle>) -> Result<()> {
-        self.table.delete(generation)?;
+        let handle = self.table.delete(generation)?;
+        let run = handle.run;
+        // Cancels the run, if it goes on, before its session is looked at.
+        drop(handle);
+        if let Some(session) = self.session_of(run) {
+            session.abandon(run.number);
+        }
         Ok(())
     }
 }

@@ -3,20 +3,52 @@
 use std::sync::Arc;
 
 use nala_engine::{Engine, StateKind, Tokenizer};
+use tokio::sync::Semaphore;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::model::{Host, HostModel, Info, StateKind as WitStateKind};
 use super::bindings::nala::llm::types::Error;
+use super::state::Granted;
 use super::{LlmView, convert};
+use crate::cpu::{CpuClock, measure};
+use crate::limits;
 
-/// Text or tokens up to this size are converted at once; more of them on a
-/// thread for blocking work, so that no worker of the runtime is held up.
-const AT_ONCE: usize = 16 << 10;
+/// Text up to so many bytes is tokenised at once. Longer text waits for its turn
+/// and is tokenised on a thread for blocking work, so that no worker of the
+/// runtime is held up; besides, `nala-llama` gives it a thread of its own, whose
+/// time the guest's clock does not see.
+const TEXT_AT_ONCE: usize = 1 << 10;
+/// So many tokens are turned into text at once, which is a copy.
+const TOKENS_AT_ONCE: usize = 16 << 10;
 
 /// A model that a guest has opened.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
-pub struct ModelHandle(pub(super) Engine);
+pub struct ModelHandle(Granted);
+
+impl ModelHandle {
+    pub(super) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+}
+
+/// Works on a long text when there is a turn, and charges the guest for it.
+async fn apart<T: Send + 'static>(
+    turns: Arc<Semaphore>,
+    cpu: &CpuClock,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    let turn = turns.acquire_owned().await?;
+    let measured = tokio::task::spawn_blocking(move || {
+        // Kept to the end of the work, also when nobody waits for it any more.
+        let _turn = turn;
+        measure(work)
+    });
+    let (done, time) = measured.await?;
+    cpu.charge(time);
+    cpu.check()?;
+    Ok(done)
+}
 
 impl Host for LlmView<'_> {
     fn available(&mut self) -> Result<Vec<String>> {
@@ -26,7 +58,7 @@ impl Host for LlmView<'_> {
 
 impl LlmView<'_> {
     fn engine(&self, model: &Resource<ModelHandle>) -> Result<&Engine> {
-        Ok(&self.table.get(model)?.0)
+        Ok(self.table.get(model)?.engine())
     }
 
     fn tokenizer(&self, model: &Resource<ModelHandle>) -> Result<Arc<dyn Tokenizer>> {
@@ -36,8 +68,8 @@ impl LlmView<'_> {
 
 impl HostModel for LlmView<'_> {
     fn open(&mut self, name: String) -> Result<Result<Resource<ModelHandle>, Error>> {
-        if let Some(engine) = self.state.models.get(&name) {
-            let handle = ModelHandle(engine.clone());
+        if let Some(model) = self.state.models.get(&name) {
+            let handle = ModelHandle(model.clone());
             return Ok(Ok(self.table.push(handle)?));
         }
         if self.state.models.is_withheld(&name) {
@@ -81,21 +113,45 @@ impl HostModel for LlmView<'_> {
         parse_special: bool,
     ) -> Result<Result<Vec<u32>, Error>> {
         let tokenizer = self.tokenizer(&model)?;
-        let small = text.len() <= AT_ONCE;
+        let (bytes, most) = (text.len(), self.table.get(&model)?.0.longest_text);
+        if bytes > most {
+            let context = self.engine(&model)?.limits().sequence_tokens;
+            return Ok(Err(Error::InvalidArgument(format!(
+                "the text has {bytes} bytes, but at most {most} can fit into the model's context of {context} tokens; \
+                 shorten it"
+            ))));
+        }
         let encode = move || tokenizer.encode(&text, parse_special);
-        let tokens = if small { encode() } else { tokio::task::spawn_blocking(encode).await? };
+        let tokens = match bytes {
+            ..=TEXT_AT_ONCE => encode(),
+            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, encode).await?,
+        };
         Ok(tokens.map_err(convert::error))
     }
 
     async fn decode(&mut self, model: Resource<ModelHandle>, tokens: Vec<u32>) -> Result<Result<Vec<u8>, Error>> {
         let tokenizer = self.tokenizer(&model)?;
-        let small = tokens.len() <= AT_ONCE;
+        let count = tokens.len();
+        // More would not fit into the guest's memory, and is not to fill the host's.
+        let most = self.limits.memory_bytes;
         let decode = move || {
-            let mut bytes = Vec::with_capacity(tokens.len() * 4);
-            tokens.iter().try_for_each(|&token| tokenizer.piece(token, true, &mut bytes)).map(|()| bytes)
+            let mut bytes = Vec::new();
+            for &token in &tokens {
+                tokenizer.piece(token, true, &mut bytes).map_err(convert::error)?;
+                if bytes.len() as u64 > most {
+                    return Err(Error::InvalidArgument(format!(
+                        "the text of the {count} tokens is larger than the component's memory of {}; decode fewer \
+                         at once",
+                        limits::bytes(most)
+                    )));
+                }
+            }
+            Ok(bytes)
         };
-        let bytes = if small { decode() } else { tokio::task::spawn_blocking(decode).await? };
-        Ok(bytes.map_err(convert::error))
+        match count {
+            ..=TOKENS_AT_ONCE => Ok(decode()),
+            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, decode).await,
+        }
     }
 
     fn bos_token(&mut self, model: Resource<ModelHandle>) -> Result<Option<u32>> {

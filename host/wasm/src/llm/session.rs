@@ -1,9 +1,9 @@
 //! Sessions of the interface `session`, and what they may hold.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use nala_engine::{Session, SessionOptions};
+use nala_engine::{self as engine, Session, SessionOptions};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -11,7 +11,7 @@ use super::bindings::nala::llm::session::{
     GenerateOptions, Host, HostSession, PrefillInfo, SessionOptions as WitSessionOptions,
 };
 use super::bindings::nala::llm::types::{Error, QuotaKind};
-use super::generation::{GenerationHandle, Share};
+use super::generation::{GenerationHandle, Run};
 use super::model::ModelHandle;
 use super::state::Usage;
 use super::{LlmView, convert};
@@ -20,28 +20,76 @@ use super::{LlmView, convert};
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct SessionHandle {
     session: Session,
-    cells: Arc<Cells>,
+    cells: Cells,
+    /// The number of the run that cells are set aside for. Only that run's end
+    /// gives them back.
+    run: Option<u64>,
+    /// Whether a run was dropped before its end: it may still add the token of
+    /// the batch under way.
+    trailing: bool,
+}
+
+impl SessionHandle {
+    fn new(session: Session, usage: Arc<Usage>) -> Self {
+        Self { session, cells: Cells { usage, held: 0 }, run: None, trailing: false }
+    }
+
+    /// How many tokens it holds at the most.
+    fn length(&self) -> u64 {
+        u64::from(self.session.len()) + u64::from(self.trailing)
+    }
+
+    /// Run `number` has come to its end.
+    pub(super) fn end(&mut self, number: u64) {
+        if self.run == Some(number) {
+            self.trailing = false;
+            self.give_back();
+        }
+    }
+
+    /// Run `number` was dropped, perhaps before its end.
+    pub(super) fn abandon(&mut self, number: u64) {
+        if self.run == Some(number) {
+            self.trailing = true;
+            self.give_back();
+        }
+    }
+
+    /// No run goes on: cells are set aside for what the session holds.
+    fn give_back(&mut self) {
+        self.run = None;
+        self.cells.keep(self.length());
+    }
+
+    async fn prefill(&mut self, tokens: Vec<u32>, max: u64) -> Result<engine::PrefillInfo, Error> {
+        if self.run.is_some() {
+            // Refused by the engine, and the cells stay the run's.
+            return self.session.prefill(tokens).await.map_err(convert::error);
+        }
+        self.cells.set(self.length().saturating_add(tokens.len() as u64), max)?;
+        let done = self.session.prefill(tokens).await;
+        // What the engine has prefilled stands behind all that runs have added.
+        self.trailing &= done.is_err();
+        self.cells.keep(self.length());
+        done.map_err(convert::error)
+    }
 }
 
 /// KV cells that a session has set aside of its store's allowance: those it
 /// holds, and those that its run may still take.
-pub(super) struct Cells {
+struct Cells {
     usage: Arc<Usage>,
-    held: AtomicU64,
+    held: u64,
 }
 
 impl Cells {
-    fn new(usage: Arc<Usage>) -> Self {
-        Self { usage, held: AtomicU64::new(0) }
-    }
-
     /// What the store's other sessions have set aside.
     fn others(&self) -> u64 {
-        self.usage.kv_cells.load(Ordering::Relaxed).saturating_sub(self.held.load(Ordering::Relaxed))
+        self.usage.kv_cells.load(Ordering::Relaxed).saturating_sub(self.held)
     }
 
     /// Sets aside `wanted` in all, if the store may have so many.
-    fn set(&self, wanted: u64, max: u64) -> Result<(), Error> {
+    fn set(&mut self, wanted: u64, max: u64) -> Result<(), Error> {
         if self.others().saturating_add(wanted) > max {
             return Err(Error::Quota(QuotaKind::Kv));
         }
@@ -50,13 +98,13 @@ impl Cells {
     }
 
     /// Gives back all but `wanted`.
-    pub(super) fn keep(&self, wanted: u64) {
-        self.replace(wanted.min(self.held.load(Ordering::Relaxed)));
+    fn keep(&mut self, wanted: u64) {
+        self.replace(wanted.min(self.held));
     }
 
-    fn replace(&self, wanted: u64) {
+    fn replace(&mut self, wanted: u64) {
         self.usage.kv_cells.store(self.others().saturating_add(wanted), Ordering::Relaxed);
-        self.held.store(wanted, Ordering::Relaxed);
+        self.held = wanted;
     }
 }
 
@@ -77,14 +125,13 @@ impl HostSession for LlmView<'_> {
         if self.state.sessions >= self.limits.sessions {
             return Ok(Err(Error::Quota(QuotaKind::Sessions)));
         }
-        let engine = &self.table.get(&model)?.0;
+        let engine = self.table.get(&model)?.engine();
         let session = match engine.open_session(SessionOptions { max_tokens: options.max_tokens }) {
             Ok(session) => session,
             Err(error) => return Ok(Err(convert::error(error))),
         };
         self.state.sessions += 1;
-        let cells = Arc::new(Cells::new(Arc::clone(&self.state.usage)));
-        Ok(Ok(self.table.push(SessionHandle { session, cells })?))
+        Ok(Ok(self.table.push(SessionHandle::new(session, Arc::clone(&self.state.usage)))?))
     }
 
     fn length(&mut self, session: Resource<SessionHandle>) -> Result<u32> {
@@ -96,26 +143,15 @@ impl HostSession for LlmView<'_> {
         session: Resource<SessionHandle>,
         tokens: Vec<u32>,
     ) -> Result<Result<PrefillInfo, Error>> {
-        let max = self.state.max_kv_cells;
-        let handle = self.table.get_mut(&session)?;
-        let before = u64::from(handle.session.len());
         let n = tokens.len() as u64;
-        if let Err(error) = handle.cells.set(before + n, max) {
-            return Ok(Err(error));
-        }
-        match handle.session.prefill(tokens).await {
-            Ok(info) => {
-                let usage = &self.state.usage;
-                usage.prompt_tokens.fetch_add(n, Ordering::Relaxed);
-                usage.cached_tokens.fetch_add(info.cached.into(), Ordering::Relaxed);
-                usage.queued(info.queued);
-                Ok(Ok(PrefillInfo { cached: info.cached, computed: info.computed }))
-            }
-            Err(error) => {
-                handle.cells.keep(handle.session.len().into());
-                Ok(Err(convert::error(error)))
-            }
-        }
+        let done = self.table.get_mut(&session)?.prefill(tokens, self.state.max_kv_cells).await;
+        Ok(done.map(|info| {
+            let usage = &self.state.usage;
+            usage.prompt_tokens.fetch_add(n, Ordering::Relaxed);
+            usage.cached_tokens.fetch_add(info.cached.into(), Ordering::Relaxed);
+            usage.queued(info.queued);
+            PrefillInfo { cached: info.cached, computed: info.computed }
+        }))
     }
 
     fn generate(
@@ -127,7 +163,7 @@ impl HostSession for LlmView<'_> {
         let handle = self.table.get_mut(&session)?;
         let mut options = convert::options(options);
         // A run that asks for more than the allowance ends at the allowance.
-        let length = u64::from(handle.session.len());
+        let length = handle.length();
         let room = max.saturating_sub(handle.cells.others()).saturating_sub(length);
         if room == 0 {
             return Ok(Err(Error::Quota(QuotaKind::Kv)));
@@ -138,11 +174,13 @@ impl HostSession for LlmView<'_> {
         let wanted = length + u64::from(options.max_new);
         match handle.session.generate(options) {
             Ok(generation) => {
+                self.state.runs += 1;
+                let run = Run { session: session.rep(), number: self.state.runs };
                 // Checked above to be within the allowance.
-                let _ = handle.cells.set(wanted, max);
-                let share = Share { cells: Some(Arc::clone(&handle.cells)), length, cut_short };
-                let generation = GenerationHandle::new(generation, Arc::clone(&self.state.usage), share);
-                Ok(Ok(self.table.push(generation)?))
+                handle.cells.replace(wanted);
+                handle.run = Some(run.number);
+                let usage = Arc::clone(&self.state.usage);
+                Ok(Ok(self.table.push(GenerationHandle::new(generation, usage, run, cut_short))?))
             }
             Err(error) => Ok(Err(convert::error(error))),
         }

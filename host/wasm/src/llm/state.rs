@@ -5,27 +5,59 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use nala_engine::Engine;
+use tokio::sync::Semaphore;
 
 use crate::limits::{KvLimit, Limits};
 
 /// The models of a component, the default one first.
 #[derive(Clone)]
 pub(crate) struct Models {
-    granted: Arc<[Engine]>,
+    granted: Arc<[Granted]>,
     withheld: Arc<[String]>,
+    /// Turns at work on long texts, shared by all components.
+    pub(crate) turns: Arc<Semaphore>,
+}
+
+/// A model that a component may open.
+#[derive(Clone)]
+pub(crate) struct Granted {
+    pub(crate) engine: Engine,
+    /// The longest text that may fit into its context, in bytes.
+    pub(crate) longest_text: usize,
+}
+
+/// Bytes of text that one token is taken to stand for at the most, where the
+/// vocabulary has no longer one. It is more than most do, because a vocabulary
+/// may shorten a text, as its white space, before it cuts it into tokens.
+const TOKEN_TEXT: usize = 128;
+
+impl Granted {
+    fn new(engine: Engine) -> Self {
+        let tokenizer = engine.tokenizer();
+        let mut piece = Vec::new();
+        let mut longest = TOKEN_TEXT;
+        for token in 0..tokenizer.vocab() {
+            piece.clear();
+            if tokenizer.piece(token, true, &mut piece).is_ok() {
+                longest = longest.max(piece.len());
+            }
+        }
+        let longest_text = longest.saturating_mul(engine.limits().sequence_tokens as usize);
+        Self { engine, longest_text }
+    }
 }
 
 impl Models {
-    pub(crate) fn new(granted: Vec<Engine>, withheld: Vec<String>) -> Self {
-        Self { granted: granted.into(), withheld: withheld.into() }
+    pub(crate) fn new(granted: Vec<Engine>, withheld: Vec<String>, turns: Arc<Semaphore>) -> Self {
+        Self { granted: granted.into_iter().map(Granted::new).collect(), withheld: withheld.into(), turns }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Engine> {
-        self.granted.iter().find(|engine| engine.name() == name)
+    pub(crate) fn get(&self, name: &str) -> Option<&Granted> {
+        self.granted.iter().find(|model| model.engine.name() == name)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.granted.iter().map(Engine::name)
+        self.granted.iter().map(|model| model.engine.name())
     }
 
     pub(crate) fn is_withheld(&self, name: &str) -> bool {
@@ -34,8 +66,8 @@ impl Models {
 
     /// Cells that a share of one part in `part` comes to.
     fn share(&self, part: u32) -> u64 {
-        let share = |engine: &Engine| {
-            let limits = engine.limits();
+        let share = |model: &Granted| {
+            let limits = model.engine.limits();
             (limits.kv_cells / part.max(1)).max(limits.sequence_tokens)
         };
         self.granted.iter().map(share).max().unwrap_or(0).into()
@@ -46,6 +78,8 @@ impl Models {
 pub(crate) struct LlmState {
     pub(crate) models: Models,
     pub(crate) sessions: u32,
+    /// Runs started so far, which numbers them.
+    pub(crate) runs: u64,
     pub(crate) max_kv_cells: u64,
     pub(crate) usage: Arc<Usage>,
 }
@@ -74,6 +108,6 @@ impl LlmState {
             KvLimit::Cells(cells) => cells,
             KvLimit::Share(part) => models.share(part),
         };
-        Self { models, sessions: 0, max_kv_cells, usage: Arc::default() }
+        Self { models, sessions: 0, runs: 0, max_kv_cells, usage: Arc::default() }
     }
 }

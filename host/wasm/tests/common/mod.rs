@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use nala_engine::fake::Fake;
-use nala_engine::{Engine, EngineConfig};
+use nala_engine::{Engine, EngineConfig, LoadedModel};
 use nala_wasm::{App, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
 
 /// The guests, built once a run.
@@ -59,9 +59,29 @@ impl Bench {
     }
 
     pub fn with(config: RuntimeConfig, limits: Limits, name: &str) -> Self {
+        Self::load(config, Fake::default().load(), Grant { limits, ..Grant::default() }, name)
+    }
+
+    /// With another model, for the guest that misbehaves.
+    pub fn with_model(config: RuntimeConfig, limits: Limits, model: LoadedModel) -> Self {
+        Self::load(config, model, Grant { limits, ..Grant::default() }, "behaviours")
+    }
+
+    /// A guest that has prompts rendered, and a renderer that misbehaves.
+    pub fn rendering(config: RuntimeConfig, limits: Limits, renderer: Limits) -> Self {
         let runtime = Runtime::new(config).unwrap();
-        let engine = Engine::start("alphabet", Fake::default().load(), EngineConfig::default()).unwrap();
-        let grant = Grant { models: vec![engine.clone()], withheld: vec!["secret".into()], limits, renderer: None };
+        let compiled = runtime.compile("renderer", Source::File(&guest("renderer"))).unwrap();
+        let renderer = Some(runtime.load_renderer(&compiled, renderer).unwrap().into());
+        Self::load_in(runtime, Fake::default().load(), Grant { limits, renderer, ..Grant::default() }, "prompts")
+    }
+
+    fn load(config: RuntimeConfig, model: LoadedModel, grant: Grant, name: &str) -> Self {
+        Self::load_in(Runtime::new(config).unwrap(), model, grant, name)
+    }
+
+    fn load_in(runtime: Runtime, model: LoadedModel, grant: Grant, name: &str) -> Self {
+        let engine = Engine::start("alphabet", model, EngineConfig::default()).unwrap();
+        let grant = Grant { models: vec![engine.clone()], withheld: vec!["secret".into()], ..grant };
         let app = runtime.load(&runtime.compile(name, Source::File(&guest(name))).unwrap(), grant).unwrap();
         Self { runtime, engine, app }
     }

@@ -61,6 +61,14 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/generate-forever" => model::generate_forever(out),
             "/sessions" => text(out, &model::sessions()),
             "/kv" => text(out, &model::kv()),
+            "/kv-busy" => text(out, &model::kv_busy()),
+            "/kv-failed" => text(out, &model::kv_failed()),
+            "/kv-unread" => text(out, &model::kv_unread()),
+            "/encode" => text(out, &model::encode(query.parse().unwrap_or(0))),
+            "/encode-forever" => loop {
+                std::hint::black_box(model::encode(query.parse().unwrap_or(0)));
+            },
+            "/decode" => text(out, &model::decode(query.parse().unwrap_or(0))),
             "/model" => text(out, &model::about()),
             "/pollable" => text(out, &model::pollable()),
             _ => drop(begin(out, 404)),

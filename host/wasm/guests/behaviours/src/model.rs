@@ -96,6 +96,67 @@ pub(crate) fn kv() -> String {
     format!("{held} cells, then {error:?}; meter {} of {}", used.kv_cells, meter::limit().kv_cells)
 }
 
+/// Asks for a prefill while a run goes on, and for a second run.
+pub(crate) fn kv_busy() -> String {
+    let (model, session) = open();
+    let tokens = model.encode("abc", false).unwrap();
+    session.prefill(&tokens).unwrap();
+    let run = session.generate(&options(500)).unwrap();
+    let before = meter::used().kv_cells;
+    let prefill = session.prefill(&tokens).is_err();
+    let second = session.generate(&options(500)).is_err();
+    let after = meter::used().kv_cells;
+    while run.next().unwrap().is_some() {}
+    format!("{before} {after} {} refused {prefill} {second}", meter::used().kv_cells)
+}
+
+/// Keeps a run that has failed while the session has another one.
+pub(crate) fn kv_failed() -> String {
+    let (model, session) = open();
+    let failed = session.generate(&options(100)).unwrap();
+    let begun = meter::used().kv_cells;
+    let error = failed.next().is_err();
+    let ended = meter::used().kv_cells;
+    session.prefill(&model.encode("abc", false).unwrap()).unwrap();
+    let _run = session.generate(&options(500)).unwrap();
+    let before = meter::used().kv_cells;
+    drop(failed);
+    format!("{begun} {ended} {before} {} error {error}", meter::used().kv_cells)
+}
+
+/// Drops a run whose tokens were never taken, then the session.
+pub(crate) fn kv_unread() -> String {
+    let (model, session) = open();
+    session.prefill(&model.encode("abc", false).unwrap()).unwrap();
+    let run = session.generate(&GenerateOptions { flush_tokens: 1000, flush_ms: 60_000, ..options(200) }).unwrap();
+    run.subscribe().block();
+    drop(run);
+    let dropped = meter::used().kv_cells;
+    let length = session.length();
+    session.prefill(&model.encode("d", false).unwrap()).unwrap();
+    let exact = meter::used().kv_cells;
+    drop(session);
+    format!("{length} {dropped} {exact} {}", meter::used().kv_cells)
+}
+
+/// Tokenises a text of so many bytes.
+pub(crate) fn encode(bytes: usize) -> String {
+    let model = Model::open(&model::available()[0]).unwrap();
+    match model.encode(&"x".repeat(bytes), false) {
+        Ok(tokens) => format!("{} tokens", tokens.len()),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+/// Turns so many tokens into text.
+pub(crate) fn decode(tokens: usize) -> String {
+    let model = Model::open(&model::available()[0]).unwrap();
+    match model.decode(&vec![258; tokens]) {
+        Ok(bytes) => format!("{} bytes", bytes.len()),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
 pub(crate) fn about() -> String {
     let name = &model::available()[0];
     let model = Model::open(name).unwrap();
