@@ -14,6 +14,7 @@ pub(crate) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
+    http2: bool,
     in_flight: u32,
     waiting: Waiting,
     since: Instant,
@@ -40,7 +41,7 @@ pub(crate) enum Verdict {
 
 impl Activity {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(State { in_flight: 0, waiting: Waiting::Head, since: Instant::now() })))
+        Self(Arc::new(Mutex::new(State { http2: false, in_flight: 0, waiting: Waiting::Head, since: Instant::now() })))
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
@@ -60,7 +61,15 @@ impl Activity {
     /// The connection speaks HTTP/2: frames arrive that belong to no request,
     /// and heads are bounded by the protocol, so only idleness counts.
     pub(crate) fn is_http2(&self) {
-        self.with(|state| state.waiting = Waiting::Next);
+        self.with(|state| {
+            state.http2 = true;
+            state.waiting = Waiting::Next;
+        });
+    }
+
+    /// Whether [`Activity::is_http2`] was told.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.with(|state| state.http2)
     }
 
     /// A request begins; it ends when the guard is dropped.

@@ -17,7 +17,8 @@ use crate::service::phase_response;
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers `/livez`, `/readyz` and `/metrics`. Serve it on a [`crate::Server`]
-/// of its own, ended after the main one.
+/// of its own, ended after the main one, and give that server the same
+/// readiness, which its health endpoint tells.
 #[derive(Clone, Debug)]
 pub struct AdminHandler {
     registry: Arc<RwLock<Registry>>,

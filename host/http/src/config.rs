@@ -24,7 +24,8 @@ pub struct HttpConfig {
     /// How long a connection without a request is kept.
     pub idle_timeout: Duration,
     /// How long a client may leave a write without any progress before it is
-    /// cut off.
+    /// cut off. Over HTTP/2 this counts for each response: one that could go on
+    /// and is not taken is reset.
     pub write_timeout: Duration,
     /// How long a drain waits for running responses before it cuts them.
     pub drain_deadline: Duration,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
@@ -16,6 +16,7 @@ use crate::activity::{Activity, Verdict};
 use crate::config::HttpConfig;
 use crate::handler::Handler;
 use crate::service::Shared;
+use crate::stall::StreamExecutor;
 use crate::wire::Wire;
 
 /// Where hyper gives up on a head that does not end. Above the limit that is
@@ -34,8 +35,8 @@ pub(crate) struct Ends {
 }
 
 /// Makes hyper's builder for a listener.
-pub(crate) fn builder(config: &HttpConfig) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+pub(crate) fn builder(config: &HttpConfig) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(StreamExecutor::new(config.write_timeout));
     // Half-open connections are taken as closed: see the crate's documentation.
     builder.http1().half_close(false).max_buf_size(HARD_HEAD_BYTES.max(config.max_header_bytes.saturating_mul(2)));
     builder
@@ -51,7 +52,7 @@ pub(crate) fn builder(config: &HttpConfig) -> auto::Builder<TokioExecutor> {
 /// Serves `stream` until it ends, is idle or slow for too long, or is ended.
 pub(crate) async fn serve<H: Handler>(
     shared: Arc<Shared<H>>,
-    builder: Arc<auto::Builder<TokioExecutor>>,
+    builder: Arc<auto::Builder<StreamExecutor>>,
     stream: TcpStream,
     peer: SocketAddr,
     ends: Ends,
@@ -76,6 +77,12 @@ pub(crate) async fn serve<H: Handler>(
                 ending = Ending::Closing;
                 connection.as_mut().graceful_shutdown();
                 tokio::time::Instant::now() + shared.config.idle_timeout
+            }
+            // The last piece of a response may wait for a window that the peer
+            // never opens, while it answers pings.
+            Verdict::Idle if ending == Ending::Closing && activity.speaks_http2() => {
+                tracing::debug!(%peer, "the peer does not take the end of its connection; cut");
+                return;
             }
             // Its end is being sent; a peer that takes none of it is cut by the
             // wire.

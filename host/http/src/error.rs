@@ -15,7 +15,8 @@ use crate::body::ResponseBody;
 ///
 /// The envelope is `{"error": {"message", "type", "code", "param": null}}`
 /// (OpenAI API reference, "Error codes"). `type` follows from the status:
-/// `invalid_request_error` below 500, `server_error` from there on.
+/// `rate_limit_error` for 429, else `invalid_request_error` below 500 and
+/// `server_error` from there on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
@@ -59,7 +60,11 @@ impl HostError {
 
     /// The envelope as JSON text.
     pub fn to_json(&self) -> String {
-        let kind = if self.status.is_server_error() { "server_error" } else { "invalid_request_error" };
+        let kind = match self.status {
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
         serde_json::json!({
             "error": {
                 "message": self.message,

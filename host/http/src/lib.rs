@@ -31,6 +31,7 @@ mod observe;
 mod request_id;
 mod server;
 mod service;
+mod stall;
 mod wire;
 
 pub use admin::AdminHandler;

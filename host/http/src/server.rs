@@ -19,6 +19,7 @@ use crate::handler::Handler;
 use crate::lifecycle::{Phase, Readiness, ShutdownSignal};
 use crate::metrics::HttpMetrics;
 use crate::service::Shared;
+use crate::stall::StreamExecutor;
 
 /// Pause after the system could not accept, for lack of file handles mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -122,7 +123,7 @@ impl Server {
 
 struct Accepting<H> {
     shared: Arc<Shared<H>>,
-    builder: Arc<hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>>,
+    builder: Arc<hyper_util::server::conn::auto::Builder<StreamExecutor>>,
     slots: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     tasks: TaskTracker,

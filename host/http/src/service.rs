@@ -17,8 +17,9 @@ use crate::error::HostError;
 use crate::handler::Handler;
 use crate::lifecycle::{Phase, Readiness};
 use crate::metrics::HttpMetrics;
-use crate::observe::{ObservedBody, Record};
+use crate::observe::Record;
 use crate::request_id::{self, RequestId};
+use crate::stall::WatchedBody;
 
 /// Where every listener says whether it serves: 200 when ready, 503 while
 /// starting or draining.
@@ -44,7 +45,7 @@ impl<H: Handler> Shared<H> {
         self: Arc<Self>,
         activity: Activity,
         mut request: Request<Incoming>,
-    ) -> Result<Response<ObservedBody>, Infallible> {
+    ) -> Result<Response<WatchedBody>, Infallible> {
         let id = RequestId::of(request.headers());
         let level = if request.uri().path() == HEALTH_PATH { Level::DEBUG } else { self.log };
         // The path alone: a query may carry what does not belong in a log.
@@ -62,7 +63,7 @@ impl<H: Handler> Shared<H> {
         let result = self.respond(request).instrument(span).await;
         let mut response = result.unwrap_or_else(HostError::into_response);
         response.headers_mut().insert(request_id::HEADER, id.header());
-        Ok(record.follow(response))
+        Ok(record.follow(response).map(WatchedBody::new))
     }
 
     async fn respond(&self, mut request: Request<Incoming>) -> Result<Response<ResponseBody>, HostError> {

@@ -9,4 +9,5 @@ mod drain;
 mod harness;
 mod limits;
 mod requests;
+mod stall;
 mod streaming;

@@ -102,7 +102,7 @@ async fn a_handlers_error_is_answered_in_openais_shape() {
     let server = start(
         HttpConfig::default(),
         handler_fn(|_| async {
-            Err(HostError::new(StatusCode::SERVICE_UNAVAILABLE, "at_capacity", "Try later.")
+            Err(HostError::new(StatusCode::TOO_MANY_REQUESTS, "at_capacity", "Try later.")
                 .retry_after(std::time::Duration::from_millis(1500)))
         }),
     )
@@ -116,7 +116,7 @@ async fn a_handlers_error_is_answered_in_openais_shape() {
     assert_eq!(
         json,
         serde_json::json!({"error": {
-            "message": "Try later.", "type": "server_error", "code": "at_capacity", "param": null
+            "message": "Try later.", "type": "rate_limit_error", "code": "at_capacity", "param": null
         }})
     );
 }
