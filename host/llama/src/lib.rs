@@ -30,6 +30,7 @@ mod load;
 mod log;
 mod model;
 mod options;
+mod prefix;
 mod spelling;
 mod stack;
 mod system;

@@ -36,7 +36,7 @@ pub struct LoadOptions {
     pub batch_threads: Option<NonZeroUsize>,
     /// KV cells, one a token, shared by all sequences.
     pub kv_cells: u32,
-    /// The most tokens of one batch.
+    /// The most tokens of one batch, at least [`LoadOptions::max_sequences`].
     pub batch_tokens: u32,
     /// The most tokens computed at once; larger batches run in parts.
     pub micro_batch_tokens: u32,
@@ -84,6 +84,15 @@ impl LoadOptions {
                 return Err(format!("{name} is {value} but must be from {least} to {most}"));
             }
         }
+        // Each running sequence needs a token of every batch, or those that came
+        // last would never have a turn.
+        let (batch, sequences) = (self.batch_tokens, self.max_sequences);
+        if batch < sequences {
+            return Err(format!(
+                "batch_tokens is {batch} but max_sequences is {sequences}: a batch must have a token for each \
+                 sequence; raise --batch-tokens to {sequences} or lower --max-sequences to {batch}"
+            ));
+        }
         Ok(())
     }
 
@@ -116,6 +125,16 @@ mod tests {
         assert_eq!(options.check().unwrap_err(), "max_sequences is 257 but must be from 1 to 256");
         let options = LoadOptions { kv_cells: 0, ..LoadOptions::default() };
         assert!(options.check().unwrap_err().starts_with("kv_cells is 0"));
+    }
+
+    #[test]
+    fn a_batch_has_a_token_for_each_sequence() {
+        let options = LoadOptions { batch_tokens: 16, max_sequences: 17, ..LoadOptions::default() };
+        let error = options.check().unwrap_err();
+        assert!(error.contains("batch_tokens is 16 but max_sequences is 17"), "{error}");
+        assert!(error.contains("--batch-tokens to 17 or lower --max-sequences to 16"), "{error}");
+        let options = LoadOptions { batch_tokens: 17, ..options };
+        assert_eq!(options.check(), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::vocab::VocabType;
 use nala_engine::{Error, Token, Tokenizer};
 
+use crate::prefix::Shield;
 use crate::spelling::Spelling;
 use crate::stack;
 
@@ -30,6 +31,7 @@ pub(crate) struct Vocabulary {
     bos: Option<Token>,
     adds_bos: bool,
     spelling: Spelling,
+    shield: Option<Shield>,
 }
 
 impl Vocabulary {
@@ -69,7 +71,8 @@ impl Vocabulary {
         let bos = known(vocab.bos());
         let adds_bos = vocab.should_add_bos() && bos.is_some();
         let spelling = Spelling::new(kind, &vocab);
-        Some(Self { arena, starts, hidden, end_tokens, bos, adds_bos, spelling, model })
+        let shield = Shield::new(kind, &vocab, &spelling);
+        Some(Self { arena, starts, hidden, end_tokens, bos, adds_bos, spelling, shield, model })
     }
 
     fn bytes(&self, token: Token) -> Option<&[u8]> {
@@ -77,6 +80,11 @@ impl Vocabulary {
         let begin = *self.starts.get(index)? as usize;
         let end = *self.starts.get(index.checked_add(1)?)? as usize;
         self.arena.get(begin..end)
+    }
+
+    fn tokenize(&self, text: &str, parse_special: bool) -> Result<Vec<LlamaToken>, Error> {
+        let work = || self.model.vocab().tokenize(text.as_bytes(), false, parse_special);
+        stack::with_room_for(text.len(), work).map_err(Error::Backend)
     }
 }
 
@@ -96,9 +104,12 @@ impl Tokenizer for Vocabulary {
                 "the model's vocabulary cannot express the character {character:?}"
             )));
         }
-        let tokens =
-            stack::with_room_for(text.len(), || self.model.vocab().tokenize(text.as_bytes(), false, parse_special))
-                .map_err(Error::Backend)?;
+        let tokens = match &self.shield {
+            None => self.tokenize(text, parse_special)?,
+            Some(shield) => shield
+                .strip(self.tokenize(&shield.before(text), parse_special)?)
+                .ok_or_else(|| Error::Backend("llama.cpp tokenised a text other than its own start".into()))?,
+        };
         tokens
             .into_iter()
             .map(|token| {

@@ -167,7 +167,7 @@ fn full_cells_are_told_and_can_be_freed() {
 fn odd_options_work() {
     let path = common::model_path();
     for (kv_cells, batch_tokens, micro, max_sequences, threads) in
-        [(1, 1, 1, 1, 1), (64, 8, 3, 64, 2), (16, 16, 1, 256, 1), (100, 4096, 4096, 2, 1)]
+        [(1, 1, 1, 1, 1), (64, 8, 3, 8, 2), (16, 256, 1, 256, 1), (100, 4096, 4096, 2, 1)]
     {
         let options = nala_llama::LoadOptions {
             threads: std::num::NonZero::new(threads),
