@@ -155,10 +155,7 @@ impl From<nala_sdk::Error> for ApiError {
             Chat(chat::Error::Template(_) | chat::Error::Failed(_)) => Some("template_error"),
             _ => None,
         };
-        // All places at the model are taken: the client's rate is too high, and
-        // OpenAI's clients know 429 for that.
         let status = match &error {
-            Llm(llm::Error::Busy) => 429,
             Llm(llm::Error::Unsupported(_)) => 400,
             other => other.status(),
         };

@@ -54,7 +54,8 @@ pub(crate) fn begin(parameters: &Parameters) -> Result<Begun, ApiError> {
 
 fn options(parameters: &Parameters, max_new: u32) -> GenerateOptions {
     let mut sampler = parameters.sampler;
-    // The penalties look at the whole answer, as OpenAI's do.
+    // The penalties look at the whole answer, as OpenAI's do, and the prompt is
+    // never among what they look at.
     sampler.penalty_window = max_new;
     let (flush_tokens, flush_ms) = match parameters.delivery {
         Delivery::Whole => (BATCH_TOKENS, BATCH_MS),

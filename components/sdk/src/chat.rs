@@ -4,6 +4,8 @@
 //! in its own sandbox and turns the pieces into tokens, so that text from
 //! outside can never become a control token.
 
+mod join;
+
 use crate::bindings::nala::chat::render as host;
 use crate::llm::{Model, Token};
 
@@ -100,16 +102,14 @@ pub fn prompt(model: &Model, messages: &[Message]) -> Result<Vec<Token>, crate::
 /// from outside never is. Starts with the model's BOS token if it wants one and
 /// the template printed none.
 ///
+/// Many SentencePiece vocabularies expect a space before a text that starts a
+/// prompt or follows a control token. It is put there, as llama.cpp does for a
+/// prompt as a whole, and not before pieces that go on from others.
+///
 /// # Errors
 /// As [`Model::encode`].
 pub fn encode(model: &Model, pieces: &[Piece]) -> Result<Vec<Token>, crate::llm::Error> {
-    let mut tokens = Vec::new();
-    for piece in pieces {
-        tokens.extend(match piece.origin {
-            Origin::Template => model.encode_template(&piece.text)?,
-            Origin::User => model.encode(&piece.text)?,
-        });
-    }
+    let mut tokens = join::pieces(model, pieces)?;
     match model.bos_token() {
         Some(bos) if model.adds_bos() && tokens.first() != Some(&bos) => tokens.insert(0, bos),
         _ => {}

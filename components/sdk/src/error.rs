@@ -47,9 +47,9 @@ impl Error {
                 llm::Error::InvalidArgument(_) | llm::Error::ContextFull(_) | llm::Error::Constraint(_) => 400,
                 llm::Error::Denied(_) => 403,
                 llm::Error::NotFound(_) => 404,
-                llm::Error::Quota(_) => 429,
+                llm::Error::Quota(_) | llm::Error::Busy => 429,
                 llm::Error::Unsupported(_) => 501,
-                llm::Error::Busy | llm::Error::Cancelled | llm::Error::Evicted => 503,
+                llm::Error::Cancelled | llm::Error::Evicted => 503,
                 llm::Error::Deadline => 504,
                 llm::Error::Backend(_) => 500,
             },
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn busy_says_when_to_come_back() {
         let response = Error::from(llm::Error::Busy).into_response();
-        assert_eq!((response.status(), response.header("Retry-After")), (503, Some("1")));
+        assert_eq!((response.status(), response.header("Retry-After")), (429, Some("1")));
     }
 }

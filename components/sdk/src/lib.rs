@@ -20,7 +20,8 @@
 //!     let poem = session.generate(&GenerateOptions::greedy(64))?;
 //!
 //!     // What fails up to here is answered with an error status. Now the head
-//!     // goes out, and then every token as it comes.
+//!     // goes out, and then every token as it comes. A poem that the host cuts
+//!     // short ends with an error, and the client sees the answer break off.
 //!     Ok(Response::stream("text/plain; charset=utf-8", move |out| {
 //!         for chunk in poem {
 //!             out.write(chunk?.text)?;

@@ -4,9 +4,12 @@
 //! [`Session::prefill`] appends tokens, [`Session::generate`] lets the host's
 //! decode loop append more and hands them over in [`Chunk`]s.
 
+mod ending;
+
 use std::rc::Rc;
 
 use crate::bindings::nala::llm::{meter, model, session};
+use ending::Ending;
 
 pub use crate::bindings::nala::llm::meter::{Limits, Usage};
 pub use crate::bindings::nala::llm::model::{Info, StateKind};
@@ -166,24 +169,31 @@ impl Session {
     /// # Errors
     /// [`Error::InvalidArgument`] for options out of range or a second run.
     pub fn generate(&self, options: &GenerateOptions) -> Result<Generation, Error> {
-        Ok(Generation { run: self.0.generate(options)?, _session: Rc::clone(&self.0) })
+        Ok(Generation { run: self.0.generate(options)?, ending: Ending::default(), _session: Rc::clone(&self.0) })
     }
 }
 
 /// A run of the decode loop: an iterator over what it generates, ending after
 /// the chunk whose [`Chunk::finish`] is set. Dropping it cancels the run.
 ///
+/// A run that was cut short does not look like a whole one: behind its last
+/// chunk comes an error, [`Error::Evicted`] for [`Finish::Preempted`],
+/// [`Error::Deadline`] for [`Finish::Deadline`] and [`Error::Cancelled`] for
+/// [`Finish::Cancelled`]. A program that expects such an end looks at
+/// [`Chunk::finish`] and asks no further.
+///
 /// It keeps its session alive, so the [`Session`] may be dropped before it.
 #[derive(Debug)]
 pub struct Generation {
     // Before the session, which must not be dropped under a run.
     run: session::Generation,
+    ending: Ending,
     _session: Rc<session::Session>,
 }
 
 impl Generation {
     /// Ends the run within one decode step. What was generated so far can still
-    /// be taken.
+    /// be taken; behind it comes [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.run.cancel();
     }
@@ -193,7 +203,7 @@ impl Iterator for Generation {
     type Item = Result<Chunk, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.run.next().transpose()
+        self.ending.next(|| self.run.next())
     }
 }
 

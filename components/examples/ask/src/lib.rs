@@ -33,7 +33,8 @@ fn ask(request: Request) -> Result<Response, Error> {
     let answer = session.generate(&GenerateOptions::greedy(MAX_NEW))?;
 
     // Every token leaves as it comes. A client that hangs up ends the loop, and
-    // with it the generation.
+    // with it the generation. An answer that the host cuts short ends with an
+    // error, so that the client sees it break off.
     Ok(Response::stream("text/plain; charset=utf-8", move |out| {
         for chunk in answer {
             out.write(chunk?.text)?;
