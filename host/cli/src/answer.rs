@@ -1,6 +1,7 @@
 //! From a request to the component that answers it, and from a component's
 //! failure to the answer that its client gets.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
@@ -8,7 +9,8 @@ use nala_http::{Handler, HostError, RequestBody, ResponseBody};
 use nala_manifest::routes::RouteTable;
 use nala_wasm::{App, HandleError};
 
-/// What a client is told to wait when every instance is busy.
+/// What a client is told to wait when every instance is busy, or when nothing is
+/// served yet.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Which component answers which path.
@@ -40,11 +42,37 @@ impl Handler for Routing {
     }
 }
 
+/// Answers 503 until there is something to route to: while a model is loaded,
+/// clients and probes are told so instead of waiting without a word.
+#[derive(Clone, Default)]
+pub(crate) struct Late(Arc<OnceLock<Routing>>);
+
+impl Late {
+    /// From here on requests are routed. Only the first call counts.
+    pub(crate) fn open(&self, routing: Routing) {
+        let _second = self.0.set(routing);
+    }
+}
+
+impl Handler for Late {
+    async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
+        match self.0.get() {
+            Some(routing) => routing.handle(request).await,
+            None => Err(HostError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "starting",
+                "The server is starting: its model is still being loaded. Try again shortly.",
+            )
+            .retry_after(RETRY_AFTER)),
+        }
+    }
+}
+
 /// The status that an outcome has for the client.
 ///
 /// A handler that fails, or needs more than it is given, is the server's fault:
 /// 500. Only time that ran out while waiting is 504, and only want of room,
-/// which passes, is 503.
+/// which passes, is 429.
 fn answer(error: &HandleError) -> HostError {
     let (status, code) = match error {
         HandleError::Trap { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "guest_trapped"),
@@ -53,7 +81,7 @@ fn answer(error: &HandleError) -> HostError {
         HandleError::WallLimit => (StatusCode::GATEWAY_TIMEOUT, "wall_limit"),
         HandleError::NoResponse { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "no_response"),
         HandleError::AtCapacity => {
-            return HostError::new(StatusCode::SERVICE_UNAVAILABLE, "at_capacity", error.message())
+            return HostError::new(StatusCode::TOO_MANY_REQUESTS, "at_capacity", error.message())
                 .retry_after(RETRY_AFTER);
         }
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "handler_failed"),
@@ -74,11 +102,11 @@ mod tests {
             (HandleError::MemoryLimit, 500, "memory_limit"),
             (HandleError::WallLimit, 504, "wall_limit"),
             (HandleError::NoResponse { reason: words() }, 500, "no_response"),
-            (HandleError::AtCapacity, 503, "at_capacity"),
+            (HandleError::AtCapacity, 429, "at_capacity"),
         ] {
             let answer = answer(&error);
             assert_eq!((answer.status().as_u16(), answer.code()), (status, code));
-            assert_eq!(answer.into_response().headers().contains_key("retry-after"), status == 503);
+            assert_eq!(answer.into_response().headers().contains_key("retry-after"), status == 429);
         }
     }
 }

@@ -169,7 +169,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().max_sequences, env = "NALA_MAX_SEQUENCES")]
     pub(crate) max_sequences: u32,
 
-    /// Tokens of one batch at most
+    /// Tokens of one batch at most; not fewer than sequences
     #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().batch_tokens, env = "NALA_BATCH_TOKENS")]
     pub(crate) batch_tokens: u32,
 }

@@ -9,7 +9,7 @@ use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
 use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
 use prometheus_client::registry::Registry;
 
-use crate::answer::Routing;
+use crate::answer::{Late, Routing};
 use crate::args::{CodeArgs, ServeArgs};
 use crate::console::{Console, Help};
 use crate::models::Loader;
@@ -18,6 +18,9 @@ use crate::signals::Signals;
 
 /// How long threads that still compile or load are waited for at the end.
 const LEFTOVERS: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the engines still live.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What a verb needs to prepare what is served.
 pub(crate) struct Preparing {
@@ -38,7 +41,8 @@ pub(crate) struct Prepared {
 /// Binds, prepares, serves until a signal comes, and drains.
 ///
 /// # Errors
-/// Whatever keeps the host from serving.
+/// Whatever keeps the host from serving, and an engine that ends unasked: its
+/// model is lost until the process is started anew.
 pub(crate) fn serve<P>(args: &ServeArgs, console: Console, prepare: P) -> anyhow::Result<()>
 where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
@@ -71,6 +75,10 @@ where
     metrics.register(&mut registry);
     let registry = Arc::new(RwLock::new(registry));
     let admin = Admin::start(args, &registry, &readiness).await?;
+    let address = server.local_addr();
+    let shutdown = Shutdown::new();
+    let served = Late::default();
+    let mut serving = tokio::spawn(server.serve(served.clone(), shutdown.signal()));
 
     let preparing = prepare_apart(args.clone(), console, Arc::clone(&registry), prepare);
     let prepared = tokio::select! {
@@ -81,17 +89,25 @@ where
         }
     };
     let Prepared { routing, engines, what, sample } = prepared;
-    let address = server.local_addr();
-    let shutdown = Shutdown::new();
-    let serving = tokio::spawn(server.serve(routing, shutdown.signal()));
+    served.open(routing);
     readiness.set(Phase::Ready);
     ready::announce(
         console,
         &Ready { what: &what, address, admin: admin.as_ref().map(|admin| admin.address), sample: &sample },
     );
 
-    let ending = tokio::spawn(end(signals, shutdown, console, args.http.drain_deadline));
-    let report = serving.await.context("the server ended unexpectedly")?;
+    let ending = tokio::spawn(end(signals, shutdown.clone(), console, args.http.drain_deadline));
+    let (report, lost) = tokio::select! {
+        report = &mut serving => (report, None),
+        lost = first_lost(&engines) => {
+            tracing::error!(model = lost.name(), "the engine ended unasked; the host ends too");
+            readiness.set(Phase::Draining);
+            // What other models still answer is finished.
+            shutdown.drain();
+            (serving.await, Some(lost))
+        }
+    };
+    let report = report.context("the server ended unexpectedly")?;
     ending.abort();
     for engine in &engines {
         engine.shutdown().await;
@@ -104,7 +120,25 @@ where
         1 => console.warn("Stopped; one connection was cut off."),
         n => console.warn(&format!("Stopped; {n} connections were cut off.")),
     }
-    Ok(())
+    match lost {
+        None => Ok(()),
+        Some(lost) => Err(Help {
+            what: format!("the engine of the model {} ended unasked, so the host cannot go on", lost.name()),
+            help: "start nala-host again; the log above says what ended the engine, please report it".to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Waits until an engine has ended that nobody has ended.
+async fn first_lost(engines: &[Engine]) -> &Engine {
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        looks.tick().await;
+        if let Some(lost) = engines.iter().find(|engine| !engine.is_alive()) {
+            return lost;
+        }
+    }
 }
 
 /// The operator's listener.
@@ -124,6 +158,7 @@ impl Admin {
         let server = Server::bind(address, nala_http::HttpConfig::default())
             .await
             .map_err(|error| anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened"))?
+            .with_readiness(readiness.clone())
             .with_access_log(tracing::Level::DEBUG);
         let address = server.local_addr();
         let shutdown = Shutdown::new();
@@ -205,3 +240,6 @@ pub(crate) fn load_error(error: nala_wasm::LoadError, build: Option<&str>) -> an
         _ => anyhow::Error::new(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,7 +92,7 @@ fn text_is_no_component() {
     std::fs::write(home.path().join("app.wasm"), "#!/bin/sh\n").unwrap();
     let ran = nala(home.path(), &["run", "app.wasm", "--listen", "127.0.0.1:0"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.starts_with("error: app is not WebAssembly"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: app.wasm is not WebAssembly"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\x1b'), "no colours in a pipe: {}", ran.stderr);
 }
 

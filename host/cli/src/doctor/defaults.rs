@@ -72,7 +72,7 @@ fn runtime(args: &CodeArgs) -> Vec<Setting> {
     vec![
         setting("cache", cache, "folder of compiled components (--cache-dir, --no-cache)"),
         setting("instances", instances.to_string(), "requests handled at a time"),
-        setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 503"),
+        setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 429"),
         setting("tick", seconds(tick), "grain of CPU limits and of turns between guests"),
         setting("max_memory", mebibytes(max_memory_bytes as u64), "the most memory a component can be given"),
     ]

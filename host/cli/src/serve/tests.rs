@@ -1,0 +1,89 @@
+//! The host's life in this process, with what is served replaced.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use clap::Parser;
+use nala_engine::EngineConfig;
+use nala_engine::fake::Fake;
+use nala_http::HEALTH_PATH;
+use nala_manifest::routes::RouteTable;
+
+use super::*;
+use crate::args::{Cli, Verb};
+
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn args(listen: SocketAddr, admin: SocketAddr) -> ServeArgs {
+    let (listen, admin) = (listen.to_string(), admin.to_string());
+    let line = ["nala-host", "run", "app.wasm", "--no-cache", "--listen", &listen, "--admin-listen", &admin];
+    match Cli::parse_from(line).verb {
+        Verb::Run(run) => run.serve,
+        _ => unreachable!("`run` was asked for"),
+    }
+}
+
+fn prepared(engines: Vec<Engine>) -> Prepared {
+    Prepared {
+        routing: Routing::Table(RouteTable::new()),
+        engines,
+        what: "nothing".to_owned(),
+        sample: Sample::Get { path: "/".to_owned() },
+    }
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn what_is_loading_says_so_everywhere() {
+    let (listen, admin) = (free(), free());
+    let error = serve(&args(listen, admin), Console::Plain, move |_| {
+        for (address, path) in [(listen, HEALTH_PATH), (admin, HEALTH_PATH), (admin, "/readyz")] {
+            let answer = get(address, path);
+            assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("starting"), "{address}{path}: {answer}");
+        }
+        let answer = get(listen, "/v1/models");
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        assert!(answer.contains("retry-after: 1\r\n") && answer.contains(r#""code":"starting""#), "{answer}");
+        anyhow::bail!("all seen")
+    });
+    assert_eq!(error.unwrap_err().to_string(), "all seen");
+}
+
+#[test]
+fn an_engine_that_ends_unasked_ends_the_host_with_an_error() {
+    let (listen, admin) = (free(), free());
+    let (told, answers) = std::sync::mpsc::channel();
+    let error = serve(&args(listen, admin), Console::Plain, move |_| {
+        let engine = Engine::start("lost", Fake::default().load(), EngineConfig::default())?;
+        let dies = engine.clone();
+        tokio::runtime::Handle::current().spawn(async move {
+            // The host is ready first.
+            while !get_apart(admin, "/readyz").await.starts_with("HTTP/1.1 200") {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            told.send(get_apart(listen, "/").await).unwrap();
+            dies.shutdown().await;
+        });
+        Ok(prepared(vec![engine]))
+    })
+    .unwrap_err();
+    let answer = answers.recv().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404"), "requests are routed: {answer}");
+    assert!(error.to_string().contains("the model lost ended unasked"), "{error}");
+    assert!(error.downcast_ref::<Help>().unwrap().help.contains("start nala-host again"));
+    assert!(TcpStream::connect(listen).is_err(), "nothing is served any more");
+}
+
+async fn get_apart(address: SocketAddr, path: &'static str) -> String {
+    tokio::task::spawn_blocking(move || get(address, path)).await.unwrap()
+}
