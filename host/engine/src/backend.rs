@@ -89,6 +89,48 @@ pub trait Backend {
     /// Returns false, changing nothing, where the model cannot cut there (a
     /// recurrent state knows only its end). Cutting to 0 always succeeds.
     fn truncate(&mut self, seq: SeqId, len: u32) -> bool;
+
+    /// What else it can do. Does not change.
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    /// Has an empty sequence hold the first `len` tokens of another one, sharing
+    /// their cells. False, changing nothing, where it cannot
+    /// ([`Abilities::copy`]).
+    fn copy(&mut self, _from: SeqId, _to: SeqId, _len: u32) -> bool {
+        false
+    }
+
+    /// Takes `count` tokens at `at` out of a sequence that shares no cells from
+    /// there on, and moves those behind them up. False, changing nothing, where
+    /// it cannot ([`Abilities::shift`]).
+    fn cut_out(&mut self, _seq: SeqId, _at: u32, _count: u32) -> bool {
+        false
+    }
+
+    /// The state of a sequence, as bytes. None where it cannot
+    /// ([`Abilities::snapshot`]).
+    fn save(&mut self, _seq: SeqId) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Puts a state of `len` tokens that [`Backend::save`] gave into an empty
+    /// sequence. On false it is still empty.
+    fn load(&mut self, _seq: SeqId, _state: &[u8], _len: u32) -> bool {
+        false
+    }
+}
+
+/// What a backend can do with sequences beside decoding them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Abilities {
+    /// Sequences can share their beginning.
+    pub copy: bool,
+    /// Tokens can be taken out of the middle.
+    pub shift: bool,
+    /// A state can leave and come back.
+    pub snapshot: bool,
 }
 
 /// How a model keeps the past of a sequence.

@@ -59,17 +59,62 @@ impl Drop for Seat {
     }
 }
 
+/// Where an answer goes.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// A session to be made.
+pub(crate) struct NewSession {
+    pub(crate) id: SessionId,
+    pub(crate) seat: Seat,
+    pub(crate) state: Arc<SessionState>,
+    /// The most tokens it may hold.
+    pub(crate) max_tokens: u32,
+    /// Who may share its beginning and what it saves.
+    pub(crate) scope: Arc<str>,
+}
+
 pub(crate) enum Command {
-    Open {
+    Open(NewSession),
+    /// Makes a session that holds what `id` holds.
+    Fork {
         id: SessionId,
-        seat: Seat,
-        state: Arc<SessionState>,
-        max_tokens: u32,
+        new: NewSession,
+        reply: Reply<()>,
+    },
+    /// Shortens the session; answers with its new length.
+    Rewind {
+        id: SessionId,
+        to: u32,
+        reply: Reply<u32>,
+    },
+    /// Takes tokens out of the session.
+    Evict {
+        id: SessionId,
+        at: u32,
+        count: u32,
+        reply: Reply<()>,
+    },
+    /// Moves the session's state into RAM until it is used again.
+    Park {
+        id: SessionId,
+        reply: Reply<()>,
+    },
+    /// Keeps what the session holds under a name of its scope.
+    Save {
+        id: SessionId,
+        name: String,
+        reply: Reply<()>,
+    },
+    /// Makes a session of what was saved. False: nothing was.
+    Restore {
+        name: String,
+        new: NewSession,
+        reply: Reply<bool>,
     },
     Prefill {
         id: SessionId,
         tokens: Vec<Token>,
-        reply: oneshot::Sender<Result<PrefillInfo, Error>>,
+        reply: Reply<PrefillInfo>,
     },
     Generate {
         id: SessionId,

@@ -18,6 +18,8 @@ pub struct EngineConfig {
     pub prefill_chunk: u32,
     /// Tokens that are kept for a slow reader before its run pauses.
     pub outbox_tokens: u32,
+    /// Bytes of RAM for the state of sessions that are parked or saved.
+    pub snapshot_bytes: u64,
 }
 
 impl Default for EngineConfig {
@@ -28,6 +30,7 @@ impl Default for EngineConfig {
             max_wait: Duration::from_secs(30),
             prefill_chunk: 128,
             outbox_tokens: 256,
+            snapshot_bytes: 1 << 30,
         }
     }
 }

@@ -14,6 +14,8 @@
 
 mod backend;
 mod engine;
+mod sessions;
+mod state;
 mod tokenizer;
 
 use crate::backend::LoadedModel;
@@ -24,6 +26,8 @@ use crate::backend::LoadedModel;
 /// On the first check that does not hold.
 pub fn run(load: &dyn Fn() -> LoadedModel) {
     backend::run(load);
+    state::run(load);
     tokenizer::run(load);
     engine::run(load);
+    sessions::run(load);
 }

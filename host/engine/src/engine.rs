@@ -10,7 +10,7 @@ use thiserror::Error as ThisError;
 use tokio::sync::{Notify, oneshot};
 
 use crate::backend::{BackendLimits, LoadedModel, ModelInfo, Token};
-use crate::command::{Command, Seat, SessionId, SessionState};
+use crate::command::{Command, NewSession, Reply, Seat, SessionId, SessionState};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
@@ -161,23 +161,22 @@ impl Engine {
     /// dropped counts until the engine has freed it, within a step;
     /// [`Error::InvalidArgument`] for a limit of 0 tokens.
     pub fn open_session(&self, options: SessionOptions) -> Result<Session, Error> {
-        let longest = self.shared.limits.sequence_tokens;
-        let max_tokens = options.max_tokens.unwrap_or(longest);
-        if max_tokens == 0 {
-            return Err(Error::InvalidArgument("max-tokens must be at least 1".into()));
-        }
-        let max_sessions = self.shared.config.max_sessions;
-        let Some(seat) = Seat::take(&self.shared.open_sessions, max_sessions) else { return Err(Error::Busy) };
-        let session = Session {
-            id: SessionId(self.shared.next_session.fetch_add(1, Ordering::Relaxed)),
-            shared: Arc::clone(&self.shared),
-            state: Arc::default(),
-            working: Arc::default(),
-            runs: 0,
-        };
-        let state = Arc::clone(&session.state);
-        self.shared.send(Command::Open { id: session.id, seat, state, max_tokens })?;
+        let (session, new) = self.shared.new_session(&options)?;
+        self.shared.send(Command::Open(new))?;
         Ok(session)
+    }
+
+    /// Opens a session that holds what was saved under a name of its scope. None:
+    /// nothing was.
+    ///
+    /// # Errors
+    /// As [`Engine::open_session`], and [`Error::ContextFull`] for more tokens
+    /// than the options allow.
+    pub async fn restore_session(&self, options: SessionOptions, name: &str) -> Result<Option<Session>, Error> {
+        let (session, new) = self.shared.new_session(&options)?;
+        let name = name.to_owned();
+        let found = self.shared.ask(|reply| Command::Restore { name, new, reply }).await?;
+        Ok(found.then_some(session))
     }
 
     /// Ends the engine: what runs fails as cancelled, then the engine thread
@@ -201,16 +200,48 @@ impl Engine {
 }
 
 impl Shared {
+    /// A session's handle, and what makes the engine thread know of it.
+    fn new_session(self: &Arc<Self>, options: &SessionOptions) -> Result<(Session, NewSession), Error> {
+        let max_tokens = options.max_tokens.unwrap_or(self.limits.sequence_tokens);
+        if max_tokens == 0 {
+            return Err(Error::InvalidArgument("max-tokens must be at least 1".into()));
+        }
+        let Some(seat) = Seat::take(&self.open_sessions, self.config.max_sessions) else { return Err(Error::Busy) };
+        let session = Session {
+            id: SessionId(self.next_session.fetch_add(1, Ordering::Relaxed)),
+            shared: Arc::clone(self),
+            state: Arc::default(),
+            working: Arc::default(),
+            runs: 0,
+            options: SessionOptions { max_tokens: Some(max_tokens), ..options.clone() },
+        };
+        let (state, scope) = (Arc::clone(&session.state), Arc::clone(&options.scope));
+        let new = NewSession { id: session.id, seat, state, max_tokens, scope };
+        Ok((session, new))
+    }
+
+    /// Sends a command and waits for its answer.
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.send(command(reply))?;
+        answer.await.unwrap_or(Err(Error::Cancelled))
+    }
+
     fn send(&self, command: Command) -> Result<(), Error> {
         self.commands.send(command).map_err(|_| Error::Cancelled)
     }
 }
 
 /// Fixed at the start of a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionOptions {
     /// The most tokens it may come to hold. None: as many as the context has.
     pub max_tokens: Option<u32>,
+    /// Who may share its beginning and the names it saves under: sessions of one
+    /// scope find each other's prompts in the prefix cache, those of different
+    /// scopes do not, which also shows in how long they take. To be chosen by
+    /// the host for whoever the session belongs to.
+    pub scope: Arc<str>,
 }
 
 /// A sequence of tokens and the model's state after it.
@@ -223,6 +254,7 @@ pub struct Session {
     /// Whether a run goes on.
     working: Arc<AtomicBool>,
     runs: u64,
+    options: SessionOptions,
 }
 
 impl Session {
@@ -283,6 +315,70 @@ impl Session {
             ended: false,
             cancelled: AtomicBool::new(false),
         })
+    }
+
+    /// A session that holds what this one holds. The two share their KV cells;
+    /// what either adds later is its own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] while a run goes on, [`Error::Busy`] at
+    /// [`EngineConfig::max_sessions`], [`Error::Evicted`].
+    pub async fn fork(&mut self) -> Result<Session, Error> {
+        self.refuse_while_working()?;
+        let (session, new) = self.shared.new_session(&self.options)?;
+        let id = self.id;
+        self.shared.ask(|reply| Command::Fork { id, new, reply }).await?;
+        Ok(session)
+    }
+
+    /// Shortens the session to `to` tokens and says how many it holds now. Where
+    /// the model cannot step back, what is left is computed anew when the session
+    /// is used next.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for more tokens than there are or while a run
+    /// goes on, [`Error::Evicted`].
+    pub async fn rewind(&mut self, to: u32) -> Result<u32, Error> {
+        self.refuse_while_working()?;
+        let id = self.id;
+        self.shared.ask(|reply| Command::Rewind { id, to, reply }).await
+    }
+
+    /// Takes `count` tokens at `at` out of the session; those behind them move
+    /// up and keep what they have seen.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for tokens that are not there or while a run
+    /// goes on, [`Error::Unsupported`] where the model cannot do it,
+    /// [`Error::Busy`] without room for it, [`Error::Evicted`].
+    pub async fn evict(&mut self, at: u32, count: u32) -> Result<(), Error> {
+        self.refuse_while_working()?;
+        let id = self.id;
+        self.shared.ask(|reply| Command::Evict { id, at, count, reply }).await
+    }
+
+    /// Moves the state out of the KV cells into RAM until the session is used
+    /// again: for a while of waiting, say for a tool. Without room in RAM it
+    /// stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] while a run goes on, [`Error::Evicted`].
+    pub async fn park(&mut self) -> Result<(), Error> {
+        self.refuse_while_working()?;
+        let id = self.id;
+        self.shared.ask(|reply| Command::Park { id, reply }).await
+    }
+
+    /// Keeps what the session holds under a name of its scope, in place of what
+    /// was there, for [`Engine::restore_session`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] while a run goes on, [`Error::Busy`] without
+    /// room in RAM, [`Error::Evicted`].
+    pub async fn save(&mut self, name: &str) -> Result<(), Error> {
+        self.refuse_while_working()?;
+        let (id, name) = (self.id, name.to_owned());
+        self.shared.ask(|reply| Command::Save { id, name, reply }).await
     }
 
     fn refuse_while_working(&self) -> Result<(), Error> {

@@ -23,6 +23,9 @@ pub enum Error {
     /// The KV cells were taken back; the tokens must be prefilled again.
     #[error("the session's KV cells were reclaimed; prefill its tokens again")]
     Evicted,
+    /// The model cannot do this.
+    #[error("{0}")]
+    Unsupported(String),
     /// The work was cancelled, or the engine is shutting down.
     #[error("cancelled")]
     Cancelled,

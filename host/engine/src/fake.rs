@@ -7,11 +7,11 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test double, in a module only so that several crates can use it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{
-    Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
 };
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
@@ -40,6 +40,8 @@ pub struct Fake {
     pub script: Script,
     /// Hook for delays and failures.
     pub before_decode: BeforeDecode,
+    /// What else the backend can do.
+    pub abilities: Abilities,
     /// Every batch that was decoded.
     pub batches: Arc<Mutex<Vec<Vec<BatchEntry>>>>,
 }
@@ -56,6 +58,7 @@ impl Default for Fake {
             },
             script: Arc::new(alphabet),
             before_decode: Arc::new(|_| Ok(())),
+            abilities: Abilities { copy: true, shift: true, snapshot: true },
             batches: Arc::default(),
         }
     }
@@ -107,7 +110,7 @@ impl Fake {
     /// The backend alone.
     #[must_use]
     pub fn backend(&self) -> FakeBackend {
-        FakeBackend { fake: self.clone(), sequences: BTreeMap::new(), rows: Vec::new() }
+        FakeBackend { fake: self.clone(), sequences: BTreeMap::new(), cells: 0, rows: Vec::new() }
     }
 
     /// How many sequences each batch had.
@@ -120,14 +123,28 @@ impl Fake {
     }
 }
 
+/// A token in its cell, which sequences may share.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Cell {
+    name: u64,
+    token: Token,
+}
+
 /// The backend of a [`Fake`].
 pub struct FakeBackend {
     fake: Fake,
-    sequences: BTreeMap<SeqId, Vec<Token>>,
+    sequences: BTreeMap<SeqId, Vec<Cell>>,
+    /// Cells ever made, to name them.
+    cells: u64,
     rows: Vec<Option<Vec<f32>>>,
 }
 
 impl FakeBackend {
+    fn new_cell(&mut self, token: Token) -> Cell {
+        self.cells += 1;
+        Cell { name: self.cells, token }
+    }
+
     fn check(&self, batch: &[BatchEntry]) -> Result<(), DecodeError> {
         let limits = self.fake.limits;
         let invalid = |text: String| Err(DecodeError::InvalidBatch(text));
@@ -146,7 +163,7 @@ impl FakeBackend {
             }
             *length += 1;
         }
-        let used: usize = self.sequences.values().map(Vec::len).sum();
+        let used = self.sequences.values().flatten().map(|cell| cell.name).collect::<BTreeSet<_>>().len();
         if used + batch.len() > limits.kv_cells as usize { Err(DecodeError::NoCells) } else { Ok(()) }
     }
 }
@@ -161,9 +178,11 @@ impl Backend for FakeBackend {
         (self.fake.before_decode)(batch)?;
         self.rows.clear();
         for entry in batch {
+            let cell = self.new_cell(entry.token);
             let sequence = self.sequences.entry(entry.seq).or_default();
-            sequence.push(entry.token);
-            self.rows.push(entry.logits.then(|| row((self.fake.script)(sequence), sequence)));
+            sequence.push(cell);
+            let tokens: Vec<Token> = sequence.iter().map(|cell| cell.token).collect();
+            self.rows.push(entry.logits.then(|| row((self.fake.script)(&tokens), &tokens)));
         }
         self.fake.batches.lock().unwrap_or_else(PoisonError::into_inner).push(batch.to_vec());
         Ok(())
@@ -177,6 +196,49 @@ impl Backend for FakeBackend {
         if let Some(sequence) = self.sequences.get_mut(&seq) {
             sequence.truncate(len as usize);
         }
+        true
+    }
+
+    fn abilities(&self) -> Abilities {
+        self.fake.abilities
+    }
+
+    fn copy(&mut self, from: SeqId, to: SeqId, len: u32) -> bool {
+        let Some(cells) = self.sequences.get(&from).and_then(|cells| cells.get(..len as usize)) else { return false };
+        let cells = cells.to_vec();
+        let into = self.sequences.entry(to).or_default();
+        if !self.fake.abilities.copy || !into.is_empty() {
+            return false;
+        }
+        *into = cells;
+        true
+    }
+
+    fn cut_out(&mut self, seq: SeqId, at: u32, count: u32) -> bool {
+        let Some(cells) = self.sequences.get(&seq) else { return false };
+        let (at, end) = (at as usize, (at + count) as usize);
+        let Some(moved) = cells.get(end..) else { return false };
+        let others = self.sequences.iter().filter(|(other, _)| **other != seq).flat_map(|(_, cells)| cells);
+        let shared = others.filter(|cell| moved.contains(cell)).count() > 0;
+        if !self.fake.abilities.shift || shared {
+            return false;
+        }
+        self.sequences.entry(seq).or_default().drain(at..end);
+        true
+    }
+
+    fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
+        let cells = self.sequences.get(&seq).filter(|_| self.fake.abilities.snapshot)?;
+        Some(cells.iter().flat_map(|cell| cell.token.to_le_bytes()).collect())
+    }
+
+    fn load(&mut self, seq: SeqId, state: &[u8], len: u32) -> bool {
+        if state.len() != 4 * len as usize || self.sequences.get(&seq).is_some_and(|cells| !cells.is_empty()) {
+            return false;
+        }
+        let tokens = state.chunks_exact(4).map(|b| Token::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let cells = tokens.map(|token| self.new_cell(token)).collect();
+        self.sequences.insert(seq, cells);
         true
     }
 }

@@ -22,6 +22,8 @@ pub struct EngineMetrics {
     pub batch_sequences_max: Gauge,
     /// Prompt tokens computed.
     pub prompt_tokens: Counter,
+    /// Prompt tokens whose state the prefix cache had.
+    pub cached_tokens: Counter,
     /// Tokens generated.
     pub generated_tokens: Counter,
     /// Sessions open now.
@@ -30,8 +32,14 @@ pub struct EngineMetrics {
     pub running: Gauge,
     /// Prefills and runs that wait for a sequence or KV cells now.
     pub queued: Gauge,
-    /// KV cells in use now.
+    /// KV cells that sessions hold now, each counted once.
     pub kv_cells_used: Gauge,
+    /// KV cells that only the prefix cache holds now.
+    pub kv_cells_cached: Gauge,
+    /// Sessions moved out of their KV cells into RAM.
+    pub parked: Counter,
+    /// Bytes of RAM that parked and saved sessions hold now.
+    pub snapshot_bytes: Gauge,
     /// KV cells there are.
     pub kv_cells: Gauge,
     /// Runs and prefills cancelled before their end.
@@ -51,11 +59,15 @@ impl Default for EngineMetrics {
             batch_sequences: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
             batch_sequences_max: Gauge::default(),
             prompt_tokens: Counter::default(),
+            cached_tokens: Counter::default(),
             generated_tokens: Counter::default(),
             sessions: Gauge::default(),
             running: Gauge::default(),
             queued: Gauge::default(),
             kv_cells_used: Gauge::default(),
+            kv_cells_cached: Gauge::default(),
+            parked: Counter::default(),
+            snapshot_bytes: Gauge::default(),
             kv_cells: Gauge::default(),
             cancelled: Counter::default(),
             preempted: Counter::default(),
@@ -73,11 +85,15 @@ impl EngineMetrics {
         r.register("batch_sequences", "Sequences in each batch", self.batch_sequences.clone());
         r.register("batch_sequences_max", "Most sequences one batch ever had", self.batch_sequences_max.clone());
         r.register("prompt_tokens", "Prompt tokens computed", self.prompt_tokens.clone());
+        r.register("cached_tokens", "Prompt tokens found in the prefix cache", self.cached_tokens.clone());
         r.register("generated_tokens", "Tokens generated", self.generated_tokens.clone());
         r.register("sessions", "Sessions open now", self.sessions.clone());
         r.register("running", "Runs that generate now", self.running.clone());
         r.register("queued", "Work waiting for a sequence or KV cells now", self.queued.clone());
-        r.register("kv_cells_used", "KV cells in use now", self.kv_cells_used.clone());
+        r.register("kv_cells_used", "KV cells that sessions hold now", self.kv_cells_used.clone());
+        r.register("kv_cells_cached", "KV cells that only the prefix cache holds now", self.kv_cells_cached.clone());
+        r.register("parked", "Sessions moved out of their KV cells into RAM", self.parked.clone());
+        r.register("snapshot_bytes", "RAM of parked and saved sessions", self.snapshot_bytes.clone());
         r.register("kv_cells", "KV cells there are", self.kv_cells.clone());
         r.register("cancelled", "Runs and prefills cancelled before their end", self.cancelled.clone());
         r.register("preempted", "Runs ended because another needed their KV cells", self.preempted.clone());

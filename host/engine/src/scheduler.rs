@@ -6,10 +6,14 @@
 //! thread (see [`crate::thread`]) turns the crank.
 
 mod cells;
+mod place;
 mod plan;
+mod prefix;
 mod pressure;
 mod sequence;
 mod serve;
+mod sessions;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 
@@ -18,12 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::Token;
-use crate::backend::{Backend, BackendLimits, BatchEntry};
+use crate::backend::{Abilities, Backend, BackendLimits, BatchEntry};
 use crate::clock::Clock;
-use crate::command::{Command, SessionId};
+use crate::command::{Command, Reply, SessionId};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
@@ -34,8 +36,11 @@ use crate::text::TextAssembler;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
 use plan::{Candidate, Room, Share};
-use sequence::{Prefill, Restore, Run, Sequence, Wait, Work};
+use prefix::PrefixCache;
+use sequence::{Prefill, Run, Sequence, Wait, Work};
 use serve::Chooser;
+use sessions::AT_WORK;
+use snapshot::{Budget, Shelf};
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +61,12 @@ pub(crate) struct Scheduler<C> {
     clock: C,
     sequences: BTreeMap<SessionId, Sequence>,
     cells: Cells,
+    prefixes: PrefixCache,
+    shelf: Shelf,
+    budget: Budget,
+    abilities: Abilities,
+    /// Counts the work that sessions were given.
+    uses: u64,
     /// Batches decoded so far; handles read it to stamp the drop of a session.
     steps: Arc<AtomicU64>,
     chooser: Chooser,
@@ -71,7 +82,7 @@ impl<C: Clock> Scheduler<C> {
         steps: Arc<AtomicU64>,
         clock: C,
     ) -> Self {
-        let limits = backend.limits();
+        let (limits, abilities) = (backend.limits(), backend.abilities());
         let cells = Cells::new(limits, &metrics);
         let chooser = Chooser::new(tokenizer, metrics.clone());
         Self {
@@ -82,6 +93,11 @@ impl<C: Clock> Scheduler<C> {
             clock,
             sequences: BTreeMap::new(),
             cells,
+            prefixes: PrefixCache::default(),
+            shelf: Shelf::new(),
+            budget: Budget::new(config.snapshot_bytes),
+            abilities,
+            uses: 0,
             steps,
             chooser,
             batch: Vec::new(),
@@ -91,11 +107,17 @@ impl<C: Clock> Scheduler<C> {
     /// Takes in what a handle asks for.
     pub(crate) fn handle(&mut self, command: Command) {
         match command {
-            Command::Open { id, seat, state, max_tokens } => {
-                let limit = max_tokens.min(self.limits.sequence_tokens);
-                self.sequences.insert(id, Sequence::new(seat, state, limit));
-                self.metrics.sessions.inc();
+            // A handle that no longer listens has dropped its session, or is
+            // about to: an answer that is lost needs nothing to be undone.
+            Command::Open(new) => {
+                self.open(new);
             }
+            Command::Fork { id, new, reply } => drop(reply.send(self.fork(id, new))),
+            Command::Rewind { id, to, reply } => drop(reply.send(self.rewind(id, to))),
+            Command::Evict { id, at, count, reply } => drop(reply.send(self.evict(id, at, count))),
+            Command::Park { id, reply } => drop(reply.send(self.park_on_request(id))),
+            Command::Save { id, name, reply } => drop(reply.send(self.save(id, name))),
+            Command::Restore { name, new, reply } => drop(reply.send(self.restore(name, new))),
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
             Command::Generate { id, run, options, outbox } => self.begin_run(id, run, *options, outbox),
             Command::Cancel { id, run } => self.cancel(id, run),
@@ -111,12 +133,15 @@ impl<C: Clock> Scheduler<C> {
         let (decodes, prompts) = self.candidates();
         let room = Room {
             batch_tokens: self.limits.batch_tokens,
-            cells: self.cells.free(),
-            sequences: self.cells.free_sequences(),
+            cells: self.cells.available(),
+            sequences: self.available_sequences(),
         };
         let plan = plan::plan(&decodes, &prompts, room, &self.config);
         if plan.shares.is_empty() {
             return self.relieve(&plan.blocked, now);
+        }
+        if !plan.blocked.is_empty() {
+            self.park_an_idle_one();
         }
         for id in plan.blocked {
             if let Some(wait) = self.sequences.get_mut(&id).and_then(Sequence::wait_mut) {
@@ -124,7 +149,9 @@ impl<C: Clock> Scheduler<C> {
             }
         }
         let shares = self.fill_batch(plan.shares, now);
-        self.decode(&shares);
+        if !shares.is_empty() {
+            self.decode(&shares);
+        }
         self.report();
         Progress::Worked
     }
@@ -138,7 +165,7 @@ impl<C: Clock> Scheduler<C> {
         self.report();
     }
 
-    fn begin_prefill(&mut self, id: SessionId, tokens: Vec<Token>, reply: oneshot::Sender<Result<PrefillInfo, Error>>) {
+    fn begin_prefill(&mut self, id: SessionId, tokens: Vec<Token>, reply: Reply<PrefillInfo>) {
         let now = self.clock.now();
         let refused = self.refusal(id).or_else(|| {
             let free = self.sequences.get(&id)?.free().min(self.cells.total());
@@ -154,10 +181,13 @@ impl<C: Clock> Scheduler<C> {
             let _ = reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO }));
             return;
         }
-        let before = Restore { tokens: sequence.tokens.len(), in_kv: sequence.in_kv };
+        let before = sequence.tokens.len();
         sequence.tokens.extend(tokens);
         sequence.logits = None;
-        sequence.work = Work::Prefill(Prefill { reply, before, wait: Wait::new(now) });
+        sequence.keys = None;
+        sequence.work = Work::Prefill(Prefill { reply, before, cached: 0, wait: Wait::new(now) });
+        self.uses += 1;
+        sequence.used = self.uses;
     }
 
     fn begin_run(&mut self, id: SessionId, number: u64, options: GenerateOptions, outbox: Writer) {
@@ -190,6 +220,9 @@ impl<C: Clock> Scheduler<C> {
             wait: Wait::new(now),
         };
         sequence.work = Work::Run(Box::new(run));
+        sequence.keys = None;
+        self.uses += 1;
+        sequence.used = self.uses;
         if let Some(logits) = sequence.logits.take() {
             // The prefill left the logits: the first token costs no batch.
             if let Some(wait) = sequence.wait_mut() {
@@ -197,21 +230,9 @@ impl<C: Clock> Scheduler<C> {
             }
             self.advance(id, &logits, now);
         } else if sequence.todo() == 0 {
-            self.recompute_last(id);
-        }
-    }
-
-    /// Decodes the last token again, whose logits were not kept.
-    fn recompute_last(&mut self, id: SessionId) {
-        let Some(sequence) = self.sequences.get_mut(&id) else { return };
-        let keep = sequence.in_kv.saturating_sub(1);
-        let cut = sequence.seq.is_none_or(|seq| self.backend.truncate(seq, keep));
-        if cut {
-            self.cells.give(sequence.in_kv - keep, &self.metrics);
-            sequence.in_kv = keep;
-        } else if let Work::Run(run) = std::mem::replace(&mut sequence.work, Work::Idle) {
-            let text = "this model cannot step back: prefill at least one token before generating again";
-            run.fail(Error::InvalidArgument(text.into()));
+            // The logits were not kept: the last token is decoded again.
+            let again = sequence.in_kv().saturating_sub(1);
+            self.cut(id, again);
         }
     }
 
@@ -220,8 +241,7 @@ impl<C: Clock> Scheduler<C> {
         let queued = self.sequences.values_mut().filter_map(|s| s.wait_mut()).filter(|w| w.queued.is_none()).count();
         let Some(sequence) = self.sequences.get_mut(&id) else { return Some(Error::Cancelled) };
         if !matches!(sequence.work, Work::Idle) {
-            let text = "the session is at work; wait for its prefill or run to end, or cancel it";
-            return Some(Error::InvalidArgument(text.into()));
+            return Some(Error::InvalidArgument(AT_WORK.into()));
         }
         if std::mem::take(&mut sequence.evicted) {
             return Some(Error::Evicted);
@@ -240,11 +260,12 @@ impl<C: Clock> Scheduler<C> {
 
     fn close(&mut self, id: SessionId, at_step: u64) {
         let Some(mut sequence) = self.sequences.remove(&id) else { return };
-        self.release(&mut sequence);
+        let work = std::mem::replace(&mut sequence.work, Work::Idle);
+        self.retire(sequence);
         self.metrics.sessions.dec();
         let waited = self.steps.load(Ordering::Acquire).saturating_sub(at_step);
         self.metrics.release_steps.observe(waited as f64);
-        match sequence.work {
+        match work {
             Work::Idle => return,
             Work::Prefill(prefill) => drop(prefill.reply.send(Err(Error::Cancelled))),
             Work::Run(run) => run.fail(Error::Cancelled),
@@ -252,22 +273,32 @@ impl<C: Clock> Scheduler<C> {
         self.metrics.cancelled.inc();
     }
 
-    /// Those with tokens to decode: running generations by age, prompts in the
-    /// order in which they were asked for.
-    fn candidates(&self) -> (Vec<Candidate>, Vec<Candidate>) {
+    /// Those with tokens to decode: running generations by age, then those that
+    /// wait for a place, in the order in which they were asked for.
+    fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
         let mut decodes = Vec::new();
-        let mut prompts = Vec::new();
+        let mut waiting = Vec::new();
         for (&id, sequence) in &self.sequences {
             let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
-            let candidate = Candidate { id, todo, placed: sequence.seq.is_some() };
+            let placed = sequence.seq.is_some();
+            let candidate = Candidate { id, todo, cells: todo, placed };
             match &sequence.work {
-                Work::Run(run) if todo > 0 && run.outbox.has_room() => decodes.push(candidate),
-                Work::Prefill(prefill) => prompts.push((prefill.wait.asked, candidate)),
+                Work::Run(run) if todo > 0 && run.outbox.has_room() => match placed {
+                    true => decodes.push(candidate),
+                    false => waiting.push((run.wait.asked, candidate)),
+                },
+                Work::Prefill(prefill) => waiting.push((prefill.wait.asked, candidate)),
                 Work::Run(_) | Work::Idle => {}
             }
         }
-        prompts.sort_by_key(|&(asked, candidate)| (asked, candidate.id));
-        (decodes, prompts.into_iter().map(|(_, c)| c).collect())
+        waiting.sort_by_key(|&(asked, candidate)| (asked, candidate.id));
+        let mut waiting: Vec<Candidate> = waiting.into_iter().map(|(_, candidate)| candidate).collect();
+        for candidate in &mut waiting {
+            // What is known need not be computed, but takes its cells.
+            let known = u32::try_from(self.known(candidate.id)).unwrap_or(0);
+            candidate.todo = candidate.todo.saturating_sub(known).max(1);
+        }
+        (decodes, waiting)
     }
 
     /// Writes the shares into the batch. Gives back those that were placed, each
@@ -276,23 +307,31 @@ impl<C: Clock> Scheduler<C> {
         self.batch.clear();
         let mut placed = Vec::with_capacity(shares.len());
         for share in shares {
+            if !self.place(share.id) {
+                continue;
+            }
+            let Some(sequence) = self.sequences.get(&share.id) else { continue };
+            let tokens = share.tokens.min(u32::try_from(sequence.todo()).unwrap_or(u32::MAX));
+            let batched = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
+            if tokens == 0 || !self.make_room(batched.saturating_add(tokens)) {
+                continue;
+            }
             let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
-            let Some(seq) = sequence.seq.or_else(|| self.cells.take_sequence()) else { continue };
-            sequence.seq = Some(seq);
+            let Some(seq) = sequence.seq else { continue };
             if let Some(wait) = sequence.wait_mut() {
                 let queued = wait.served(now);
                 if let Work::Run(run) = &sequence.work {
                     run.outbox.started(queued);
                 }
             }
-            let from = sequence.in_kv as usize;
-            let to = from + share.tokens as usize;
+            let from = sequence.cells.len();
+            let to = from + tokens as usize;
             let ends = to == sequence.tokens.len();
-            for (position, &token) in (sequence.in_kv..).zip(sequence.tokens.get(from..to).unwrap_or_default()) {
+            for (position, &token) in (sequence.in_kv()..).zip(sequence.tokens.get(from..to).unwrap_or_default()) {
                 let logits = ends && position as usize + 1 == to;
                 self.batch.push(BatchEntry { token, position, seq, logits });
             }
-            placed.push((share, self.batch.len().saturating_sub(1)));
+            placed.push((Share { tokens, ..share }, self.batch.len().saturating_sub(1)));
         }
         placed
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
-use nala_engine::{Backend, BackendLimits, BatchEntry, DecodeError, SeqId, StateKind};
+use nala_engine::{Abilities, Backend, BackendLimits, BatchEntry, DecodeError, SeqId, StateKind};
 
 use crate::context::{Batch, Context};
 use crate::model;
@@ -27,7 +27,13 @@ pub(crate) struct LlamaCpp {
     next: Vec<u32>,
     /// Which entries of the last batch have logits; empty after a failure.
     outputs: Vec<bool>,
+    /// Whether keys still wait to be moved, which the next decode does.
+    shifting: bool,
 }
+
+/// What a saved state begins with: a mark, and the length of what follows, so
+/// that llama.cpp is never given a state that is not whole.
+const MARK: &[u8; 8] = b"nala-kv1";
 
 impl LlamaCpp {
     /// Makes the context. The text of an error is for people.
@@ -45,6 +51,7 @@ impl LlamaCpp {
             lengths: vec![0; sequences],
             next: vec![0; sequences],
             outputs: Vec::with_capacity(limits.batch_tokens as usize),
+            shifting: false,
         })
     }
 
@@ -86,11 +93,6 @@ impl LlamaCpp {
             }
             *length += 1;
         }
-        if self.state != StateKind::Recurrent
-            && self.next.iter().map(|&length| u64::from(length)).sum::<u64>() > u64::from(limits.kv_cells)
-        {
-            return Err(DecodeError::NoCells);
-        }
         Ok(())
     }
 
@@ -127,6 +129,7 @@ impl Backend for LlamaCpp {
             Ok(()) => {
                 self.outputs.extend(batch.iter().map(|entry| entry.logits));
                 self.lengths.copy_from_slice(&self.next);
+                self.shifting = false;
                 Ok(())
             }
             Err((code, errors)) => {
@@ -160,6 +163,62 @@ impl Backend for LlamaCpp {
             *length = len;
         }
         removed
+    }
+
+    fn abilities(&self) -> Abilities {
+        let attention = self.state == StateKind::Attention;
+        Abilities { copy: attention, shift: attention && self.context.can_shift(), snapshot: true }
+    }
+
+    fn copy(&mut self, from: SeqId, to: SeqId, len: u32) -> bool {
+        let held = self.lengths.get(from.0 as usize).copied().unwrap_or(0);
+        let Some(length) = self.lengths.get_mut(to.0 as usize) else { return false };
+        if self.state != StateKind::Attention || *length != 0 || len > held || from == to {
+            return false;
+        }
+        self.context.share(from.0.cast_signed(), to.0.cast_signed(), len.cast_signed());
+        *length = len;
+        true
+    }
+
+    fn cut_out(&mut self, seq: SeqId, at: u32, count: u32) -> bool {
+        let able = self.abilities().shift;
+        let Some(length) = self.lengths.get_mut(seq.0 as usize) else { return false };
+        let Some(end) = at.checked_add(count).filter(|end| end <= length) else { return false };
+        if !able || !self.context.cut_out(seq.0.cast_signed(), at.cast_signed(), end.cast_signed()) {
+            return false;
+        }
+        *length -= count;
+        self.shifting = true;
+        true
+    }
+
+    fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
+        // Keys that have not moved yet would be saved for the wrong places.
+        if self.shifting || self.lengths.get(seq.0 as usize).is_none_or(|&length| length == 0) {
+            return None;
+        }
+        let state = self.context.state(seq.0.cast_signed())?;
+        let mut bytes = Vec::with_capacity(MARK.len() + 8 + state.len());
+        bytes.extend_from_slice(MARK);
+        bytes.extend_from_slice(&(state.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&state);
+        Some(bytes)
+    }
+
+    fn load(&mut self, seq: SeqId, state: &[u8], len: u32) -> bool {
+        let Some(length) = self.lengths.get_mut(seq.0 as usize) else { return false };
+        let payload = state.strip_prefix(MARK).and_then(|rest| {
+            let (size, payload) = rest.split_first_chunk::<8>()?;
+            (u64::from_le_bytes(*size) == payload.len() as u64).then_some(payload)
+        });
+        let Some(payload) = payload.filter(|_| *length == 0) else { return false };
+        if !self.context.set_state(seq.0.cast_signed(), payload) {
+            self.context.remove(seq.0.cast_signed(), 0);
+            return false;
+        }
+        *length = len;
+        true
     }
 }
 

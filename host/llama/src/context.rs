@@ -114,6 +114,71 @@ impl Context {
             sys::llama_memory_seq_rm(memory, seq, from, -1)
         }
     }
+
+    /// Has sequence `to` hold the positions of `from` below `len` as well.
+    pub(crate) fn share(&mut self, from: i32, to: i32, len: i32) {
+        // SAFETY: the context is alive and has a memory, since it decodes;
+        // callers pass sequences below the context's maximum. All sequences are
+        // of one stream (`kv_unified`), so that a part can be shared.
+        unsafe {
+            let memory = sys::llama_get_memory(self.raw.as_ptr());
+            sys::llama_memory_seq_cp(memory, from, to, 0, len);
+        }
+    }
+
+    /// Whether positions can be moved, see [`Context::cut_out`].
+    pub(crate) fn can_shift(&self) -> bool {
+        // SAFETY: the context is alive.
+        unsafe {
+            let memory = sys::llama_get_memory(self.raw.as_ptr());
+            sys::llama_memory_can_shift(memory)
+        }
+    }
+
+    /// Drops the positions from `at` to `end` of a sequence and moves those
+    /// behind them up; the keys are rotated to their new places with the next
+    /// decode. False: the model cannot cut there.
+    ///
+    /// The caller has seen to it that [`Context::can_shift`] holds, and that the
+    /// cells that move belong to this sequence alone.
+    pub(crate) fn cut_out(&mut self, seq: i32, at: i32, end: i32) -> bool {
+        // SAFETY: the context is alive; callers pass sequences below the
+        // context's maximum; a memory that can shift has one position a token,
+        // which is what llama.cpp asserts.
+        unsafe {
+            let memory = sys::llama_get_memory(self.raw.as_ptr());
+            if !sys::llama_memory_seq_rm(memory, seq, at, end) {
+                return false;
+            }
+            sys::llama_memory_seq_add(memory, seq, end, -1, at - end);
+        }
+        true
+    }
+
+    /// The state of a sequence. None: llama.cpp failed to write it.
+    pub(crate) fn state(&mut self, seq: i32) -> Option<Vec<u8>> {
+        // SAFETY: the context is alive; the size is what `get_data` will write.
+        let size = unsafe { sys::llama_state_seq_get_size(self.raw.as_ptr(), seq) };
+        let mut state = vec![0; size];
+        // SAFETY: the buffer has `size` bytes, which llama.cpp does not exceed.
+        let (written, _) = log::capture(|| unsafe {
+            sys::llama_state_seq_get_data(self.raw.as_ptr(), state.as_mut_ptr(), size, seq)
+        });
+        (written == size && size > 0).then_some(state)
+    }
+
+    /// Puts a state into a sequence. False: there is no room, or it is none.
+    ///
+    /// The state must be whole and one of this context's: llama.cpp reads the
+    /// counts in it as they are.
+    pub(crate) fn set_state(&mut self, seq: i32, state: &[u8]) -> bool {
+        // SAFETY: the context is alive; the buffer is as long as said, and
+        // llama.cpp reads no further.
+        let (read, _) = log::capture(|| unsafe {
+            sys::llama_state_seq_set_data(self.raw.as_ptr(), state.as_ptr(), state.len(), seq)
+        });
+        read == state.len()
+    }
 }
 
 impl Drop for Context {

@@ -2,8 +2,8 @@
 
 use crate::backend::{Backend, BatchEntry, DecodeError, LoadedModel, SeqId, Token};
 
-const A: SeqId = SeqId(0);
-const B: SeqId = SeqId(1);
+pub(super) const A: SeqId = SeqId(0);
+pub(super) const B: SeqId = SeqId(1);
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
@@ -23,7 +23,7 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
 }
 
 /// Entries for tokens of one sequence from a position on; logits at the last.
-fn entries(seq: SeqId, from: usize, tokens: &[Token]) -> Vec<BatchEntry> {
+pub(super) fn entries(seq: SeqId, from: usize, tokens: &[Token]) -> Vec<BatchEntry> {
     let entry = |(i, &token): (usize, &Token)| BatchEntry {
         token,
         position: u32::try_from(from + i).unwrap(),
@@ -34,7 +34,7 @@ fn entries(seq: SeqId, from: usize, tokens: &[Token]) -> Vec<BatchEntry> {
 }
 
 /// Logits after the tokens, in an empty sequence that is emptied again.
-fn alone(backend: &mut dyn Backend, tokens: &[Token]) -> Vec<f32> {
+pub(super) fn alone(backend: &mut dyn Backend, tokens: &[Token]) -> Vec<f32> {
     assert!(backend.truncate(A, 0));
     backend.decode(&entries(A, 0, tokens)).unwrap();
     let row = backend.logits(tokens.len() - 1).unwrap().to_vec();
@@ -44,7 +44,7 @@ fn alone(backend: &mut dyn Backend, tokens: &[Token]) -> Vec<f32> {
 
 /// Kernels may sum in another order for another batch shape, which moves logits
 /// by a little, but never by what separates one token from the next best.
-fn assert_close(a: &[f32], b: &[f32], what: &str) {
+pub(super) fn assert_close(a: &[f32], b: &[f32], what: &str) {
     assert_eq!(a.len(), b.len());
     let spread = a.iter().fold(0.0_f32, |m, x| m.max(x.abs())).max(1.0);
     let far = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0_f32, f32::max);

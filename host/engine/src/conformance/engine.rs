@@ -15,16 +15,17 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     });
 }
 
-async fn session(engine: &Engine, text: &str) -> Session {
+pub(super) async fn session(engine: &Engine, text: &str) -> Session {
     let mut session = engine.open_session(SessionOptions::default()).unwrap();
     let tokens = engine.tokenizer().encode(text, false).unwrap();
     let n = u32::try_from(tokens.len()).unwrap();
-    assert_eq!(session.prefill(tokens).await.unwrap().computed, n);
+    let info = session.prefill(tokens).await.unwrap();
+    assert_eq!(info.cached + info.computed, n);
     assert_eq!(session.len(), n);
     session
 }
 
-async fn generate(session: &mut Session, options: GenerateOptions) -> (Vec<u32>, String, Finish) {
+pub(super) async fn generate(session: &mut Session, options: GenerateOptions) -> (Vec<u32>, String, Finish) {
     let mut run = session.generate(options).unwrap();
     let (mut tokens, mut text) = (Vec::new(), String::new());
     while let Some(chunk) = run.next().await.unwrap() {

@@ -11,8 +11,11 @@ use crate::config::EngineConfig;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) id: SessionId,
-    /// Tokens without KV cells, at least 1.
+    /// Tokens to decode, at least 1.
     pub(super) todo: u32,
+    /// Cells it needs before it is done with them: those, and the ones of the
+    /// state that it begins with.
+    pub(super) cells: u32,
     /// Whether it has a sequence in the backend.
     pub(super) placed: bool,
 }
@@ -77,25 +80,24 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         }
         let tokens = candidate.todo.min(tokens_left);
         // The whole prompt must fit, or it would sit on half of its cells.
-        let needs = candidate.todo.saturating_add(headroom);
-        if !take(&mut room, candidate, tokens, needs) {
+        let needs = candidate.cells.saturating_add(headroom);
+        if !take(&mut room, candidate, candidate.cells, needs) {
             plan.blocked.push(candidate.id);
             closed = true;
             continue;
         }
-        // The cells of the part that comes in later batches are spoken for.
-        room.cells -= (candidate.todo - tokens).min(room.cells);
         tokens_left -= tokens;
         plan.shares.push(Share { id: candidate.id, tokens });
     }
     plan
 }
 
-fn take(room: &mut Room, candidate: &Candidate, tokens: u32, needs: u32) -> bool {
+/// Takes `cells` for a candidate if as many as `needs` are there.
+fn take(room: &mut Room, candidate: &Candidate, cells: u32, needs: u32) -> bool {
     if needs > room.cells || (!candidate.placed && room.sequences == 0) {
         return false;
     }
-    room.cells -= tokens;
+    room.cells -= cells.min(room.cells);
     room.sequences -= u32::from(!candidate.placed);
     true
 }
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     fn candidate(id: u64, todo: u32) -> Candidate {
-        Candidate { id: SessionId(id), todo, placed: false }
+        Candidate { id: SessionId(id), todo, cells: todo, placed: false }
     }
 
     fn shares(plan: &Plan) -> Vec<(u64, u32)> {

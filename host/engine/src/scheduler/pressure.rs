@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::sequence::{Restore, Sequence, Work};
+use super::sequence::{Sequence, Work};
 use super::{Progress, Scheduler};
 use crate::clock::Clock;
 use crate::command::SessionId;
@@ -20,6 +20,7 @@ impl<C: Clock> Scheduler<C> {
         let mut late = Vec::new();
         let mut refused = Vec::new();
         let mut abandoned = Vec::new();
+        let mut given_up = Vec::new();
         for (&id, sequence) in &self.sequences {
             match &sequence.work {
                 Work::Idle => {}
@@ -34,12 +35,17 @@ impl<C: Clock> Scheduler<C> {
                     run.outbox.flush_overdue(now);
                     if run.deadline.is_some_and(|deadline| now >= deadline) {
                         late.push(id);
+                    } else if sequence.seq.is_none() && overdue(run.wait.blocked, max_wait, now) {
+                        given_up.push(id);
                     }
                 }
             }
         }
         for id in late {
             self.finish(id, Finish::Deadline);
+        }
+        for id in given_up {
+            self.preempt(id);
         }
         for id in refused {
             self.fail(id, Error::Busy);
@@ -58,16 +64,17 @@ impl<C: Clock> Scheduler<C> {
                 wait.blocked.get_or_insert(now);
             }
         }
-        if let Some(victim) = self.victim(blocked, now) {
-            tracing::warn!(session = victim.0, "KV cells ran out; the youngest run is ended as preempted");
-            self.metrics.preempted.inc();
-            self.finish(victim, Finish::Preempted);
-            if let Some(sequence) = self.sequences.get_mut(&victim) {
-                sequence.evicted = true;
-                sequence.tokens.clear();
-                sequence.publish_len();
+        // An idle session loses nothing by it.
+        if !blocked.is_empty() && self.park_an_idle_one() {
+            self.report();
+            return Progress::Worked;
+        }
+        if let Some((victim, alone)) = self.victim(blocked, now) {
+            // Whoever is parked goes on when there is room. That helps others
+            // only: a run that is alone has waited for others to end already.
+            if alone || !self.park(victim) {
+                self.preempt(victim);
             }
-            self.release_by_id(victim);
             self.report();
             return Progress::Worked;
         }
@@ -75,19 +82,36 @@ impl<C: Clock> Scheduler<C> {
         self.next_event(now).map_or(Progress::Idle, Progress::Waiting)
     }
 
-    /// The run to end so that others can go on. With several blocked runs that
-    /// is the youngest, at once: none of them can move. A single one may find
-    /// cells when an idle session is dropped, so it waits first.
-    fn victim(&self, blocked: &[SessionId], now: Duration) -> Option<SessionId> {
+    /// Ends a run whose cells are needed; its session says so once.
+    fn preempt(&mut self, id: SessionId) {
+        tracing::warn!(session = id.0, "KV cells ran out; a run is ended as preempted");
+        self.metrics.preempted.inc();
+        self.finish(id, Finish::Preempted);
+        if let Some(sequence) = self.sequences.get_mut(&id) {
+            sequence.evicted = true;
+            sequence.tokens.clear();
+            sequence.publish_len();
+        }
+        self.cut(id, 0);
+        self.release_by_id(id);
+    }
+
+    /// The run to stop so that others can go on, and whether it is the only one.
+    /// With several blocked runs that is the youngest, at once: none of them can
+    /// move. A single one may find cells when an idle session is dropped, so it
+    /// waits first.
+    fn victim(&self, blocked: &[SessionId], now: Duration) -> Option<(SessionId, bool)> {
         let mut runs = Vec::new();
         for &id in blocked {
-            if let Some(Work::Run(run)) = self.sequences.get(&id).map(|s| &s.work) {
+            let placed = self.sequences.get(&id).filter(|s| s.seq.is_some());
+            if let Some(Work::Run(run)) = placed.map(|s| &s.work) {
                 runs.push((run.wait.asked, id, run.wait.blocked));
             }
         }
         runs.sort_by_key(|&(asked, id, _)| (asked, id));
         let &(_, youngest, since) = runs.last()?;
-        (runs.len() > 1 || overdue(since, self.config.max_wait, now)).then_some(youngest)
+        let alone = runs.len() == 1;
+        (!alone || overdue(since, self.config.max_wait, now)).then_some((youngest, alone))
     }
 
     /// When something will happen without a command.
@@ -104,40 +128,12 @@ impl<C: Clock> Scheduler<C> {
         times.min().map(|at| at.saturating_sub(now))
     }
 
-    /// Takes a prefill back.
-    pub(super) fn undo(&mut self, id: SessionId, before: Restore) {
+    /// Takes a prefill back: the session holds `before` tokens again.
+    pub(super) fn undo(&mut self, id: SessionId, before: usize) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
-        sequence.tokens.truncate(before.tokens);
-        sequence.logits = None;
+        sequence.tokens.truncate(before);
         sequence.publish_len();
-        let Some(seq) = sequence.seq else { return };
-        if sequence.in_kv > before.in_kv {
-            if self.backend.truncate(seq, before.in_kv) {
-                self.cells.give(sequence.in_kv - before.in_kv, &self.metrics);
-                sequence.in_kv = before.in_kv;
-            } else {
-                // A recurrent state cannot step back: start over from the tokens.
-                self.release_by_id(id);
-            }
-        }
-    }
-
-    pub(super) fn release_by_id(&mut self, id: SessionId) {
-        if let Some(mut sequence) = self.sequences.remove(&id) {
-            self.release(&mut sequence);
-            self.sequences.insert(id, sequence);
-        }
-    }
-
-    /// Gives back a session's cells and its sequence.
-    pub(super) fn release(&mut self, sequence: &mut Sequence) {
-        if let Some(seq) = sequence.seq.take() {
-            self.backend.truncate(seq, 0);
-            self.cells.give(sequence.in_kv, &self.metrics);
-            self.cells.give_sequence(seq);
-        }
-        sequence.in_kv = 0;
-        sequence.logits = None;
+        self.cut(id, u32::try_from(before).unwrap_or(u32::MAX));
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
-use crate::command::{Seat, SessionState};
+use super::cells::CellId;
+use super::snapshot::Snapshot;
+use crate::command::{Reply, Seat, SessionState};
 use crate::error::Error;
 use crate::options::{Finish, PrefillInfo, Sampled};
 use crate::outbox::Writer;
@@ -23,8 +23,20 @@ pub(super) struct Sequence {
     pub(super) limit: u32,
     /// All tokens, oldest first.
     pub(super) tokens: Vec<Token>,
-    /// How many of them have KV cells. The rest is decoded next.
-    pub(super) in_kv: u32,
+    /// The cells of those that have a state, from the first on. The rest is
+    /// decoded next.
+    pub(super) cells: Vec<CellId>,
+    /// How many of them have a state that follows from the tokens alone: what was
+    /// moved up behind evicted tokens has seen those.
+    pub(super) pure: usize,
+    /// The state, while it is in RAM and not in cells.
+    pub(super) snapshot: Option<Arc<Snapshot>>,
+    /// Who may share its beginning.
+    pub(super) scope: Arc<str>,
+    /// Keys of the tokens' blocks, while they are looked for in the prefix cache.
+    pub(super) keys: Option<Vec<u64>>,
+    /// When it was last given work, in the scheduler's count of such events.
+    pub(super) used: u64,
     /// The backend's sequence, once work was done.
     pub(super) seq: Option<SeqId>,
     /// Logits after the last token, where all are decoded.
@@ -43,17 +55,13 @@ pub(super) enum Work {
 
 /// A prefill in progress. Its tokens already stand in `Sequence::tokens`.
 pub(super) struct Prefill {
-    pub(super) reply: oneshot::Sender<Result<PrefillInfo, Error>>,
-    /// Tokens the session held before: what it goes back to on an error.
-    pub(super) before: Restore,
+    pub(super) reply: Reply<PrefillInfo>,
+    /// How many tokens the session held before: what it goes back to on an
+    /// error.
+    pub(super) before: usize,
+    /// How many the prefix cache had.
+    pub(super) cached: u32,
     pub(super) wait: Wait,
-}
-
-/// How to undo a prefill.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Restore {
-    pub(super) tokens: usize,
-    pub(super) in_kv: u32,
 }
 
 /// A run of the decode loop.
@@ -94,13 +102,18 @@ impl Wait {
 }
 
 impl Sequence {
-    pub(super) fn new(seat: Seat, state: Arc<SessionState>, limit: u32) -> Self {
+    pub(super) fn new(seat: Seat, state: Arc<SessionState>, limit: u32, scope: Arc<str>) -> Self {
         Self {
             _seat: seat,
             state,
             limit,
             tokens: Vec::new(),
-            in_kv: 0,
+            cells: Vec::new(),
+            pure: usize::MAX,
+            snapshot: None,
+            scope,
+            keys: None,
+            used: 0,
             seq: None,
             logits: None,
             evicted: false,
@@ -108,9 +121,21 @@ impl Sequence {
         }
     }
 
+    /// Tokens with KV cells.
+    pub(super) fn in_kv(&self) -> u32 {
+        u32::try_from(self.cells.len()).unwrap_or(u32::MAX)
+    }
+
     /// Tokens without KV cells.
     pub(super) fn todo(&self) -> usize {
-        self.tokens.len().saturating_sub(self.in_kv as usize)
+        self.tokens.len().saturating_sub(self.cells.len())
+    }
+
+    /// Notes that the prefix cache had some of the tokens.
+    pub(super) fn note_cached(&mut self, tokens: u32) {
+        if let Work::Prefill(prefill) = &mut self.work {
+            prefill.cached = tokens;
+        }
     }
 
     /// Tells the session's owner its length.

@@ -87,8 +87,7 @@ impl<C: Clock> Scheduler<C> {
 
     fn serve(&mut self, share: Share, last: usize, now: Duration) {
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
-        sequence.in_kv += share.tokens;
-        self.cells.take(share.tokens, &self.metrics);
+        self.cells.take(share.tokens, &mut sequence.cells);
         if matches!(sequence.work, Work::Prefill(_)) {
             self.metrics.prompt_tokens.inc_by(u64::from(share.tokens));
         }
@@ -103,12 +102,14 @@ impl<C: Clock> Scheduler<C> {
             Work::Prefill(prefill) => {
                 sequence.logits = Some(logits.to_vec());
                 sequence.publish_len();
-                let computed = sequence.tokens.len().saturating_sub(prefill.before.tokens);
+                let new = u32::try_from(sequence.tokens.len().saturating_sub(prefill.before)).unwrap_or(u32::MAX);
+                let cached = prefill.cached.min(new);
                 let info = PrefillInfo {
-                    cached: 0,
-                    computed: u32::try_from(computed).unwrap_or(u32::MAX),
+                    cached,
+                    computed: new - cached,
                     queued: prefill.wait.queued.unwrap_or_default(),
                 };
+                self.publish(share.id);
                 // Nobody listens: the caller gave up during this very step.
                 if prefill.reply.send(Ok(info)).is_err() {
                     self.metrics.cancelled.inc();

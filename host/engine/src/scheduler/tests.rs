@@ -2,6 +2,7 @@
 
 mod pressure;
 mod random;
+mod sessions;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,7 +13,7 @@ use tokio::sync::oneshot::{self, Receiver};
 use super::{Progress, Scheduler};
 use crate::backend::DecodeError;
 use crate::clock::ManualClock;
-use crate::command::{Command, Seat, SessionId, SessionState};
+use crate::command::{Command, NewSession, Seat, SessionId, SessionState};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::fake::{END, Fake};
@@ -47,12 +48,7 @@ impl Bench {
     fn open(&mut self) -> SessionId {
         self.next += 1;
         let id = SessionId(self.next);
-        self.scheduler.handle(Command::Open {
-            id,
-            seat: Seat::take(&Arc::default(), u32::MAX).unwrap(),
-            state: Arc::new(SessionState::default()),
-            max_tokens: u32::MAX,
-        });
+        self.scheduler.handle(Command::Open(new_session(id, "")));
         id
     }
 
@@ -115,6 +111,16 @@ impl Bench {
 
     fn cells_used(&self) -> i64 {
         self.metrics.kv_cells_used.get()
+    }
+}
+
+fn new_session(id: SessionId, scope: &str) -> NewSession {
+    NewSession {
+        id,
+        seat: Seat::take(&Arc::default(), u32::MAX).unwrap(),
+        state: Arc::new(SessionState::default()),
+        max_tokens: u32::MAX,
+        scope: scope.into(),
     }
 }
 

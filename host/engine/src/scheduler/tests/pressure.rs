@@ -1,11 +1,14 @@
 //! Too few cells or sequences.
 
 use super::*;
+use crate::backend::Abilities;
 
 fn tight(kv_cells: u32, sequences: u32) -> Bench {
     let mut fake = Fake::default();
     fake.limits.kv_cells = kv_cells;
     fake.limits.sequences = sequences;
+    // Nothing can leave its cells, so everybody has to wait for them.
+    fake.abilities = Abilities::default();
     Bench::new(fake, EngineConfig::default())
 }
 
@@ -78,6 +81,7 @@ fn when_no_run_can_move_the_youngest_is_preempted_and_told_so() {
 fn too_many_in_the_queue_are_refused_at_once() {
     let mut fake = Fake::default();
     fake.limits.kv_cells = 100;
+    fake.abilities = Abilities::default();
     let mut bench = Bench::new(fake, EngineConfig { max_queued: 2, ..EngineConfig::default() });
     let _holder = bench.ready(90);
     let waiting: Vec<_> = (0..2)
@@ -95,6 +99,7 @@ fn too_many_in_the_queue_are_refused_at_once() {
 fn who_has_paid_for_its_prompt_is_served_though_the_queue_is_full() {
     let mut fake = Fake::default();
     fake.limits.kv_cells = 100;
+    fake.abilities = Abilities::default();
     let mut bench = Bench::new(fake, EngineConfig { max_queued: 1, ..EngineConfig::default() });
     let ready = bench.ready(60);
     let waiter = bench.open();

@@ -1,0 +1,98 @@
+//! Checks of sessions as programs use them: whatever is done to a session, it
+//! says what one that was prefilled afresh with its tokens says.
+
+use std::time::Duration;
+
+use super::engine::{generate, session};
+use crate::backend::LoadedModel;
+use crate::options::GenerateOptions;
+use crate::{Engine, EngineConfig, SessionOptions, Token};
+
+const PROMPT: &str = "One, two, three, four, five, six, seven, eight, nine, ten. One, two, three, four,";
+
+pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let engine = Engine::start("conformance", load(), EngineConfig::default()).unwrap();
+        a_beginning_is_found_in_its_scope(&engine).await;
+        whatever_is_done_the_text_is_the_same(&engine).await;
+        branches_share_every_batch(&engine).await;
+        engine.shutdown().await;
+    });
+}
+
+fn options(n: u32) -> GenerateOptions {
+    GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(n) }
+}
+
+fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
+    engine.tokenizer().encode(text, false).unwrap()
+}
+
+async fn a_beginning_is_found_in_its_scope(engine: &Engine) {
+    let prompt = tokens(engine, PROMPT);
+    let n = u32::try_from(prompt.len()).unwrap();
+    let scoped = |scope: &str| SessionOptions { scope: scope.into(), ..SessionOptions::default() };
+    let mut first = engine.open_session(scoped("one")).unwrap();
+    assert_eq!(first.prefill(prompt.clone()).await.unwrap().cached, 0);
+    let want = generate(&mut first, options(8)).await;
+    let mut other = engine.open_session(scoped("two")).unwrap();
+    assert_eq!(other.prefill(prompt.clone()).await.unwrap().cached, 0, "another scope");
+    let mut again = engine.open_session(scoped("one")).unwrap();
+    let info = again.prefill(prompt.clone()).await.unwrap();
+    assert_eq!(info.cached + info.computed, n);
+    assert!(info.cached >= 16, "{info:?}");
+    assert_eq!(generate(&mut again, options(8)).await, want, "from the prefix cache");
+}
+
+async fn whatever_is_done_the_text_is_the_same(engine: &Engine) {
+    let want = generate(&mut session(engine, PROMPT).await, options(12)).await;
+    let n = u32::try_from(tokens(engine, PROMPT).len()).unwrap();
+
+    let mut whole = session(engine, PROMPT).await;
+    assert_eq!(generate(&mut whole, options(5)).await.0, want.0[..5]);
+    assert_eq!(whole.rewind(n).await.unwrap(), n);
+    assert_eq!((whole.len(), generate(&mut whole, options(12)).await), (n, want.clone()), "rewound");
+
+    let mut parent = session(engine, PROMPT).await;
+    let mut child = parent.fork().await.unwrap();
+    drop(parent);
+    assert_eq!(child.len(), n);
+    assert_eq!(generate(&mut child, options(12)).await, want, "a fork whose parent is gone");
+
+    let mut parked = session(engine, PROMPT).await;
+    let first = generate(&mut parked, options(5)).await.0;
+    parked.park().await.unwrap();
+    let rest = generate(&mut parked, options(7)).await.0;
+    assert_eq!([first, rest].concat(), want.0, "parked for a while");
+
+    let mut saved = session(engine, PROMPT).await;
+    saved.save("a name").await.unwrap();
+    drop(saved);
+    let mut restored = engine.restore_session(SessionOptions::default(), "a name").await.unwrap().unwrap();
+    assert_eq!(generate(&mut restored, options(12)).await, want, "restored");
+    assert!(engine.restore_session(SessionOptions::default(), "another").await.unwrap().is_none());
+    let elsewhere = SessionOptions { scope: "elsewhere".into(), ..SessionOptions::default() };
+    assert!(engine.restore_session(elsewhere, "a name").await.unwrap().is_none(), "another scope");
+}
+
+async fn branches_share_every_batch(engine: &Engine) {
+    let mut trunk = session(engine, PROMPT).await;
+    let want = generate(&mut trunk.fork().await.unwrap(), options(10)).await;
+    let mut branches = vec![trunk.fork().await.unwrap(), trunk.fork().await.unwrap(), trunk.fork().await.unwrap()];
+    let before = engine.metrics().decode_steps.get();
+    let mut runs: Vec<_> = branches
+        .iter_mut()
+        .map(|branch| branch.generate(GenerateOptions { flush_after: Duration::from_secs(9), ..options(10) }).unwrap())
+        .collect();
+    for run in &mut runs {
+        let mut all = Vec::new();
+        while let Some(chunk) = run.next().await.unwrap() {
+            all.extend(chunk.tokens.iter().map(|t| t.token));
+        }
+        assert_eq!(all, want.0, "a branch among others");
+    }
+    // Nine batches each, had every branch its own: 27.
+    let steps = engine.metrics().decode_steps.get() - before;
+    assert!(steps <= 14, "{steps} batches for three branches of ten tokens");
+}

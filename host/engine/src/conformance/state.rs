@@ -1,0 +1,67 @@
+//! Checks of what a [`Backend`] says it can do with sequences.
+
+use super::backend::{A, B, alone, assert_close, entries};
+use crate::backend::{Backend, LoadedModel, Token};
+
+pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
+    let model = load();
+    let tokens = model.tokenizer.encode("The quick brown fox jumps over the lazy dog.", false).unwrap();
+    let mut backend = (model.backend)().unwrap();
+    let backend = &mut *backend;
+    let can = backend.abilities();
+    shares_a_beginning(backend, &tokens, can.copy);
+    leaves_and_comes_back(backend, &tokens, can.snapshot);
+    loses_its_middle(backend, &tokens, can.shift);
+}
+
+fn shares_a_beginning(backend: &mut dyn Backend, tokens: &[Token], can: bool) {
+    let want = alone(backend, tokens);
+    let other: Vec<Token> = tokens[..5].iter().rev().copied().collect();
+    let want_other = alone(backend, &[&tokens[..4], &other[..]].concat());
+    backend.decode(&entries(A, 0, &tokens[..6])).unwrap();
+    assert_eq!(backend.copy(A, B, 4), can, "copying is as said");
+    if can {
+        assert!(!backend.copy(A, B, 4), "the target is not empty");
+        // Each goes on by itself, both in one batch.
+        let (mine, theirs) = (entries(A, 6, &tokens[6..]), entries(B, 4, &other));
+        backend.decode(&[&mine[..], &theirs[..]].concat()).unwrap();
+        assert_close(&want, backend.logits(mine.len() - 1).unwrap(), "whose beginning is shared");
+        assert_close(&want_other, backend.logits(mine.len() + theirs.len() - 1).unwrap(), "who shares it");
+        // What one drops the other keeps.
+        assert!(backend.truncate(A, 0));
+        assert!(backend.truncate(B, 4));
+        backend.decode(&entries(B, 4, &tokens[4..])).unwrap();
+        assert_close(&want, backend.logits(tokens.len() - 5).unwrap(), "the last holder");
+    }
+    assert!(backend.truncate(A, 0) && backend.truncate(B, 0));
+}
+
+fn leaves_and_comes_back(backend: &mut dyn Backend, tokens: &[Token], can: bool) {
+    let want = alone(backend, tokens);
+    backend.decode(&entries(A, 0, &tokens[..6])).unwrap();
+    let state = backend.save(A);
+    assert_eq!(state.is_some(), can, "saving is as said");
+    assert!(backend.truncate(A, 0));
+    let Some(state) = state else { return };
+    assert!(!backend.load(B, &state[..state.len() / 2], 6), "half a state is none");
+    assert!(!backend.load(B, b"no state", 6), "nonsense is none");
+    // It comes back to another place.
+    backend.decode(&entries(A, 0, &tokens[2..5])).unwrap();
+    assert!(backend.load(B, &state, 6));
+    assert!(!backend.load(B, &state, 6), "the target is not empty");
+    backend.decode(&entries(B, 6, &tokens[6..])).unwrap();
+    assert_close(&want, backend.logits(tokens.len() - 7).unwrap(), "a state that came back");
+    assert!(backend.truncate(A, 0) && backend.truncate(B, 0));
+}
+
+fn loses_its_middle(backend: &mut dyn Backend, tokens: &[Token], can: bool) {
+    backend.decode(&entries(A, 0, tokens)).unwrap();
+    assert_eq!(backend.cut_out(A, 2, 3), can, "shifting is as said");
+    if can {
+        let len = tokens.len() - 3;
+        assert!(!backend.cut_out(A, 2, u32::try_from(len).unwrap()), "more than there is");
+        backend.decode(&entries(A, len, &tokens[..1])).unwrap();
+        assert!(backend.logits(0).unwrap().iter().all(|l| l.is_finite()));
+    }
+    assert!(backend.truncate(A, 0));
+}

@@ -1,0 +1,186 @@
+//! What sessions are asked for beside prefill and generation.
+
+use std::sync::Arc;
+
+use super::Scheduler;
+use super::cells::Holder;
+use super::sequence::{Sequence, Work};
+use super::snapshot::Saved;
+use crate::clock::Clock;
+use crate::command::{NewSession, SessionId};
+use crate::error::Error;
+
+impl<C: Clock> Scheduler<C> {
+    /// Adds an empty session.
+    pub(super) fn open(&mut self, new: NewSession) -> SessionId {
+        let limit = new.max_tokens.min(self.limits.sequence_tokens);
+        let id = new.id;
+        self.sequences.insert(id, Sequence::new(new.seat, new.state, limit, new.scope));
+        self.metrics.sessions.inc();
+        id
+    }
+
+    /// Makes `new` a session that holds what another one holds. They share their
+    /// cells; what either adds later is its own.
+    pub(super) fn fork(&mut self, id: SessionId, new: NewSession) -> Result<(), Error> {
+        let Some(parent) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        refuse_at_work(parent)?;
+        let (tokens, logits) = (parent.tokens.clone(), parent.logits.clone());
+        let (snapshot, keys, pure) = (parent.snapshot.clone(), parent.keys.clone(), parent.pure);
+        let (from, cells) = (parent.seq, parent.cells.clone());
+        let child = self.open(new);
+        // Without a sequence the child begins without a state, and finds its
+        // parent's beginning in the prefix cache or computes it anew.
+        let shares = from.filter(|_| self.abilities.copy && !cells.is_empty());
+        let seq = shares.and_then(|_| self.take_sequence());
+        let copied = match (shares, seq) {
+            (Some(from), Some(seq)) => self.backend.copy(from, seq, u32::try_from(cells.len()).unwrap_or(0)),
+            _ => false,
+        };
+        let Some(sequence) = self.sequences.get_mut(&child) else { return Err(Error::Cancelled) };
+        (sequence.tokens, sequence.logits, sequence.keys) = (tokens, logits, keys);
+        sequence.limit = sequence.limit.max(u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX));
+        sequence.snapshot = snapshot;
+        sequence.seq = seq;
+        if copied {
+            self.cells.share(&cells, Holder::Session);
+            sequence.cells = cells;
+        }
+        if copied || sequence.snapshot.is_some() {
+            sequence.pure = pure;
+        }
+        sequence.publish_len();
+        Ok(())
+    }
+
+    /// Shortens a session to `to` tokens.
+    pub(super) fn rewind(&mut self, id: SessionId, to: u32) -> Result<u32, Error> {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
+        refuse_at_work(sequence)?;
+        let len = u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX);
+        if to > len {
+            return Err(Error::InvalidArgument(format!("the session holds {len} tokens, so it cannot go back to {to}")));
+        }
+        if to < len {
+            sequence.tokens.truncate(to as usize);
+            sequence.publish_len();
+            self.cut(id, to);
+        }
+        Ok(to)
+    }
+
+    /// Takes `count` tokens at `at` out of a session and moves the others up.
+    pub(super) fn evict(&mut self, id: SessionId, at: u32, count: u32) -> Result<(), Error> {
+        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        refuse_at_work(sequence)?;
+        let len = u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX);
+        let Some(end) = at.checked_add(count).filter(|&end| end <= len) else {
+            return Err(Error::InvalidArgument(format!(
+                "the session holds {len} tokens, so {count} at {at} cannot be evicted"
+            )));
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        if end == len {
+            return self.rewind(id, at).map(drop);
+        }
+        if !self.abilities.shift {
+            let text = "this model cannot move what it has seen: `evict` works at the end of the session only";
+            return Err(Error::Unsupported(text.into()));
+        }
+        if !self.place(id) {
+            return Err(Error::Busy);
+        }
+        let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
+        // The last token of a run has no state yet. Where more have none, there
+        // is nothing to move: it is computed from the tokens that are left.
+        if sequence.todo() > 1 {
+            sequence.tokens.drain(at as usize..end as usize);
+            sequence.publish_len();
+            self.cut(id, at);
+            return Ok(());
+        }
+        // Cells that others hold too cannot move: this session gets its own.
+        if self.cells.any_shared(sequence.cells.get(at as usize..).unwrap_or_default()) && !self.park(id) {
+            return Err(Error::Busy);
+        }
+        if !self.place(id) {
+            return Err(Error::Busy);
+        }
+        let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
+        let Some(seq) = sequence.seq else { return Err(Error::Busy) };
+        if !self.backend.cut_out(seq, at, count) {
+            return Err(Error::Unsupported("the model could not move what it has seen".into()));
+        }
+        let gone: Vec<_> = sequence.cells.drain(at as usize..end as usize).collect();
+        sequence.tokens.drain(at as usize..end as usize);
+        sequence.pure = sequence.pure.min(at as usize);
+        sequence.keys = None;
+        // They were computed with the tokens that are gone.
+        sequence.logits = None;
+        sequence.publish_len();
+        self.cells.release(&gone, Holder::Session);
+        Ok(())
+    }
+
+    /// Keeps what a session holds under a name, in place of what was there.
+    pub(super) fn save(&mut self, id: SessionId, name: String) -> Result<(), Error> {
+        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        refuse_at_work(sequence)?;
+        let key = (Arc::clone(&sequence.scope), name);
+        let has_state = sequence.in_kv() > 0;
+        // Given back first: a state that is saved again needs its place once.
+        self.shelf.remove(&key);
+        let snapshot = self.snapshot(id);
+        if has_state && self.abilities.snapshot && snapshot.is_none() {
+            return Err(Error::Busy);
+        }
+        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        let saved = Saved {
+            tokens: sequence.tokens.clone(),
+            snapshot,
+            logits: sequence.logits.clone(),
+            pure: sequence.pure,
+        };
+        self.shelf.insert(key, saved);
+        Ok(())
+    }
+
+    /// Makes `new` a session that holds what was saved under a name. False: there
+    /// is nothing under that name.
+    pub(super) fn restore(&mut self, name: String, new: NewSession) -> Result<bool, Error> {
+        let Some(saved) = self.shelf.get(&(Arc::clone(&new.scope), name)).cloned() else { return Ok(false) };
+        let limit = new.max_tokens.min(self.limits.sequence_tokens);
+        if saved.tokens.len() > limit as usize {
+            return Err(Error::ContextFull { free: limit });
+        }
+        let id = self.open(new);
+        let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
+        (sequence.tokens, sequence.snapshot, sequence.logits) = (saved.tokens, saved.snapshot, saved.logits);
+        sequence.pure = saved.pure;
+        sequence.publish_len();
+        Ok(true)
+    }
+
+    /// Moves a session's state into RAM, where there is room for it.
+    pub(super) fn park_on_request(&mut self, id: SessionId) -> Result<(), Error> {
+        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        refuse_at_work(sequence)?;
+        // A hint: without room the state stays where it is.
+        self.park(id);
+        Ok(())
+    }
+
+}
+
+fn refuse_at_work(sequence: &Sequence) -> Result<(), Error> {
+    match sequence.work {
+        Work::Idle if sequence.evicted => Err(Error::Evicted),
+        Work::Idle => Ok(()),
+        Work::Prefill(_) | Work::Run(_) => Err(Error::InvalidArgument(AT_WORK.into())),
+    }
+}
+
+/// What is said to who asks for two things at once.
+pub(super) const AT_WORK: &str = "the session is at work; wait for its prefill or run to end, or cancel it";

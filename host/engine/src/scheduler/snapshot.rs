@@ -1,0 +1,111 @@
+//! States of sessions in RAM: parked ones, and those saved by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Scheduler;
+use super::sequence::Work;
+use crate::Token;
+use crate::clock::Clock;
+use crate::command::SessionId;
+use crate::metrics::EngineMetrics;
+
+/// The state of a session outside of the backend.
+pub(super) struct Snapshot {
+    pub(super) state: Vec<u8>,
+    /// How many tokens it is the state of.
+    pub(super) len: u32,
+    _charge: Charge,
+}
+
+/// Bytes of the RAM that states may take, given back when dropped.
+struct Charge {
+    held: Arc<AtomicU64>,
+    bytes: u64,
+    metrics: EngineMetrics,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let before = self.held.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.metrics.snapshot_bytes.set(i64::try_from(before.saturating_sub(self.bytes)).unwrap_or(i64::MAX));
+    }
+}
+
+/// A session that was saved by name.
+#[derive(Clone)]
+pub(super) struct Saved {
+    pub(super) tokens: Vec<Token>,
+    pub(super) snapshot: Option<Arc<Snapshot>>,
+    pub(super) logits: Option<Vec<f32>>,
+    pub(super) pure: usize,
+}
+
+/// What is saved, by scope and name.
+pub(super) type Shelf = BTreeMap<(Arc<str>, String), Saved>;
+
+/// The RAM that states may take.
+pub(super) struct Budget {
+    held: Arc<AtomicU64>,
+    most: u64,
+}
+
+impl Budget {
+    pub(super) fn new(most: u64) -> Self {
+        Self { held: Arc::default(), most }
+    }
+
+    fn charge(&self, bytes: u64, metrics: &EngineMetrics) -> Option<Charge> {
+        let held = self.held.load(Ordering::Acquire).saturating_add(bytes);
+        if held > self.most {
+            return None;
+        }
+        self.held.store(held, Ordering::Release);
+        metrics.snapshot_bytes.set(i64::try_from(held).unwrap_or(i64::MAX));
+        Some(Charge { held: Arc::clone(&self.held), bytes, metrics: metrics.clone() })
+    }
+}
+
+impl<C: Clock> Scheduler<C> {
+    /// The state of a session as bytes. None: it has none, or there is no room
+    /// for them.
+    pub(super) fn snapshot(&mut self, id: SessionId) -> Option<Arc<Snapshot>> {
+        let sequence = self.sequences.get(&id)?;
+        if let Some(snapshot) = &sequence.snapshot {
+            return Some(Arc::clone(snapshot));
+        }
+        let (seq, len) = (sequence.seq?, sequence.in_kv());
+        if len == 0 || !self.abilities.snapshot {
+            return None;
+        }
+        let logits = sequence.logits.as_ref().map_or(0, |row| std::mem::size_of_val(row.as_slice()));
+        let state = self.backend.save(seq)?;
+        let charge = self.budget.charge((state.len() + logits) as u64, &self.metrics)?;
+        Some(Arc::new(Snapshot { state, len, _charge: charge }))
+    }
+
+    /// Moves a session's state out of its cells into RAM. False: there is no
+    /// room, and nothing has changed.
+    pub(super) fn park(&mut self, id: SessionId) -> bool {
+        let Some(snapshot) = self.snapshot(id) else { return false };
+        let Some(mut sequence) = self.sequences.remove(&id) else { return false };
+        if sequence.seq.is_some() {
+            let (logits, pure) = (sequence.logits.take(), sequence.pure);
+            self.release(&mut sequence);
+            (sequence.logits, sequence.pure) = (logits, pure);
+            sequence.snapshot = Some(snapshot);
+            self.metrics.parked.inc();
+        }
+        self.sequences.insert(id, sequence);
+        true
+    }
+
+    /// Parks the session that has done nothing for the longest time. False:
+    /// there is none, or no room.
+    pub(super) fn park_an_idle_one(&mut self) -> bool {
+        let idle = self.sequences.iter().filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0);
+        let oldest = idle.min_by_key(|(id, s)| (s.used, **id)).map(|(&id, _)| id);
+        oldest.is_some_and(|id| self.park(id))
+    }
+}
