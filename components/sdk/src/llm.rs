@@ -164,6 +164,64 @@ impl Session {
         self.0.prefill(tokens)
     }
 
+    /// A session that holds what this one holds, and shares it: a branch costs
+    /// what it adds.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] while a run goes on, as for all calls below;
+    /// [`Error::Quota`] for too many sessions or KV cells.
+    pub fn fork(&self) -> Result<Self, Error> {
+        self.0.fork().map(|session| Self(Rc::new(session)))
+    }
+
+    /// Shortens the session to `to` tokens and says how many it holds now.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for more tokens than there are.
+    pub fn rewind(&self, to: u32) -> Result<u32, Error> {
+        self.0.rewind(to)
+    }
+
+    /// Takes `count` tokens at `at` out of the session; those behind them move
+    /// up and keep what they have seen.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for tokens that are not there,
+    /// [`Error::Unsupported`] where the model cannot do it.
+    pub fn evict(&self, at: u32, count: u32) -> Result<(), Error> {
+        self.0.evict(at, count)
+    }
+
+    /// Moves the state out of the KV cells until the session is used again: to
+    /// be called before a longer wait, as for a tool.
+    ///
+    /// # Errors
+    /// [`Error::Evicted`] when the state is gone already.
+    pub fn park(&self) -> Result<(), Error> {
+        self.0.park()
+    }
+
+    /// Keeps what the session holds under a name, for [`Session::restore`] in
+    /// this or a later request.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a name that is not allowed or one too many,
+    /// [`Error::Busy`] without room.
+    pub fn save(&self, name: &str) -> Result<(), Error> {
+        self.0.save(name)
+    }
+
+    /// Opens a session that holds what was saved under a name. None: nothing
+    /// was.
+    ///
+    /// # Errors
+    /// As [`Session::open`], and [`Error::Quota`] for too many KV cells.
+    pub fn restore(model: &Model, name: &str) -> Result<Option<Self>, Error> {
+        let options = SessionOptions { max_tokens: None };
+        let found = session::Session::restore(&model.0, options, name)?;
+        Ok(found.map(|session| Self(Rc::new(session))))
+    }
+
     /// Starts the host's decode loop and returns at once. One run at a time.
     ///
     /// # Errors

@@ -20,6 +20,8 @@ pub struct EngineConfig {
     pub outbox_tokens: u32,
     /// Bytes of RAM for the state of sessions that are parked or saved.
     pub snapshot_bytes: u64,
+    /// The most sessions that can be saved in a scope.
+    pub max_saved: u32,
 }
 
 impl Default for EngineConfig {
@@ -31,6 +33,7 @@ impl Default for EngineConfig {
             prefill_chunk: 128,
             outbox_tokens: 256,
             snapshot_bytes: 1 << 30,
+            max_saved: 64,
         }
     }
 }

@@ -373,9 +373,11 @@ impl Session {
     /// was there, for [`Engine::restore_session`].
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] while a run goes on, [`Error::Busy`] without
-    /// room in RAM, [`Error::Evicted`].
+    /// [`Error::InvalidArgument`] while a run goes on, for a name that does not
+    /// have 1 to 256 bytes, and at [`EngineConfig::max_saved`]; [`Error::Busy`]
+    /// without room in RAM, [`Error::Evicted`].
     pub async fn save(&mut self, name: &str) -> Result<(), Error> {
+        validate::name(name)?;
         self.refuse_while_working()?;
         let (id, name) = (self.id, name.to_owned());
         self.shared.ask(|reply| Command::Save { id, name, reply }).await

@@ -29,7 +29,9 @@ mod thread;
 pub mod tokenizer;
 mod validate;
 
-pub use backend::{Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token};
+pub use backend::{
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
+};
 pub use config::EngineConfig;
 pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError};
 pub use error::Error;

@@ -8,6 +8,8 @@ use crate::options::{GenerateOptions, MAX_LOGPROBS, Sampling};
 const MAX_STOPS: usize = 64;
 /// The longest stop text, in bytes.
 const MAX_STOP_TEXT: usize = 1024;
+/// The longest name of a saved session, in bytes.
+const MAX_NAME: usize = 256;
 /// The most biased tokens of a run.
 const MAX_BIAS: usize = 4096;
 
@@ -15,6 +17,13 @@ pub(crate) fn tokens(tokens: &[Token], vocab: u32) -> Result<(), Error> {
     match tokens.iter().find(|&&t| t >= vocab) {
         Some(token) => refuse(format!("token {token} is outside the vocabulary, which ends at {}", vocab - 1)),
         None => Ok(()),
+    }
+}
+
+pub(crate) fn name(name: &str) -> Result<(), Error> {
+    match (1..=MAX_NAME).contains(&name.len()) {
+        true => Ok(()),
+        false => refuse(format!("a session's name must have 1 to {MAX_NAME} bytes, and this one has {}", name.len())),
     }
 }
 

@@ -161,9 +161,8 @@ impl Context {
         let size = unsafe { sys::llama_state_seq_get_size(self.raw.as_ptr(), seq) };
         let mut state = vec![0; size];
         // SAFETY: the buffer has `size` bytes, which llama.cpp does not exceed.
-        let (written, _) = log::capture(|| unsafe {
-            sys::llama_state_seq_get_data(self.raw.as_ptr(), state.as_mut_ptr(), size, seq)
-        });
+        let (written, _) =
+            log::capture(|| unsafe { sys::llama_state_seq_get_data(self.raw.as_ptr(), state.as_mut_ptr(), size, seq) });
         (written == size && size > 0).then_some(state)
     }
 

@@ -75,7 +75,7 @@ impl Blueprint {
             memory: MemoryLimiter::new(limits, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
-            llm: LlmState::new(self.models.clone(), limits),
+            llm: LlmState::new(self.models.clone(), Arc::clone(&self.app), limits),
             renderer: self.renderer.clone(),
             slot,
             permit: None,

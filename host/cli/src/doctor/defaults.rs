@@ -44,7 +44,8 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
     let section = "engine";
     let setting = |name, value, meaning| Setting { section, name, value, meaning };
     let load = models::options(args);
-    let EngineConfig { max_sessions, max_queued, max_wait, prefill_chunk, outbox_tokens } = EngineConfig::default();
+    let EngineConfig { max_sessions, max_queued, max_wait, prefill_chunk, outbox_tokens, snapshot_bytes, max_saved } =
+        EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
         setting("threads", threads.to_string(), "threads that compute (--threads)"),
@@ -58,6 +59,8 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("max_wait", seconds(max_wait), "how long work waits for room before it is refused as busy"),
         setting("prefill_chunk", prefill_chunk.to_string(), "prompt tokens in a batch beside running generations"),
         setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
+        setting("snapshot_bytes", bytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
+        setting("max_saved", max_saved.to_string(), "sessions that can be saved in a scope"),
     ]
 }
 

@@ -100,9 +100,10 @@ impl PrefixCache {
         let mut covered = Vec::new();
         for key in &keys {
             for &other in self.index.get(key).map_or(&[][..], Vec::as_slice) {
-                let ends_here = self.entries.get(&other).is_some_and(|e| {
-                    e.keys.last() == Some(key) && e.scope == scope && tokens.starts_with(&e.tokens)
-                });
+                let ends_here = self
+                    .entries
+                    .get(&other)
+                    .is_some_and(|e| e.keys.last() == Some(key) && e.scope == scope && tokens.starts_with(&e.tokens));
                 if ends_here {
                     covered.push(other);
                 }

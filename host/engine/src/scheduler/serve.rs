@@ -104,11 +104,8 @@ impl<C: Clock> Scheduler<C> {
                 sequence.publish_len();
                 let new = u32::try_from(sequence.tokens.len().saturating_sub(prefill.before)).unwrap_or(u32::MAX);
                 let cached = prefill.cached.min(new);
-                let info = PrefillInfo {
-                    cached,
-                    computed: new - cached,
-                    queued: prefill.wait.queued.unwrap_or_default(),
-                };
+                let info =
+                    PrefillInfo { cached, computed: new - cached, queued: prefill.wait.queued.unwrap_or_default() };
                 self.publish(share.id);
                 // Nobody listens: the caller gave up during this very step.
                 if prefill.reply.send(Ok(info)).is_err() {

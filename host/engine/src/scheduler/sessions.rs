@@ -59,7 +59,9 @@ impl<C: Clock> Scheduler<C> {
         refuse_at_work(sequence)?;
         let len = u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX);
         if to > len {
-            return Err(Error::InvalidArgument(format!("the session holds {len} tokens, so it cannot go back to {to}")));
+            return Err(Error::InvalidArgument(format!(
+                "the session holds {len} tokens, so it cannot go back to {to}"
+            )));
         }
         if to < len {
             sequence.tokens.truncate(to as usize);
@@ -129,6 +131,13 @@ impl<C: Clock> Scheduler<C> {
         let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
         refuse_at_work(sequence)?;
         let key = (Arc::clone(&sequence.scope), name);
+        let of_scope = self.shelf.range((Arc::clone(&key.0), String::new())..).take_while(|(k, _)| k.0 == key.0);
+        let most = self.config.max_saved as usize;
+        if !self.shelf.contains_key(&key) && of_scope.count() >= most {
+            return Err(Error::InvalidArgument(format!(
+                "{most} sessions are saved already; save under a name of theirs"
+            )));
+        }
         let has_state = sequence.in_kv() > 0;
         // Given back first: a state that is saved again needs its place once.
         self.shelf.remove(&key);
@@ -137,12 +146,8 @@ impl<C: Clock> Scheduler<C> {
             return Err(Error::Busy);
         }
         let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
-        let saved = Saved {
-            tokens: sequence.tokens.clone(),
-            snapshot,
-            logits: sequence.logits.clone(),
-            pure: sequence.pure,
-        };
+        let saved =
+            Saved { tokens: sequence.tokens.clone(), snapshot, logits: sequence.logits.clone(), pure: sequence.pure };
         self.shelf.insert(key, saved);
         Ok(())
     }
@@ -171,7 +176,6 @@ impl<C: Clock> Scheduler<C> {
         self.park(id);
         Ok(())
     }
-
 }
 
 fn refuse_at_work(sequence: &Sequence) -> Result<(), Error> {

@@ -13,6 +13,7 @@ pub(super) fn error(error: engine::Error) -> Error {
         engine::Error::ContextFull { free } => Error::ContextFull(free),
         engine::Error::Busy => Error::Busy,
         engine::Error::Evicted => Error::Evicted,
+        engine::Error::Unsupported(text) => Error::Unsupported(text),
         engine::Error::Cancelled => Error::Cancelled,
         engine::Error::Backend(text) => Error::Backend(text),
         // The engine's errors may grow in number.

@@ -61,6 +61,16 @@ impl SessionHandle {
         self.cells.keep(self.length());
     }
 
+    /// After a call that a run would have refused, and that may have shortened
+    /// the session.
+    fn settled<T>(&mut self, done: Result<T, engine::Error>) -> Result<T, Error> {
+        if self.run.is_none() {
+            self.trailing &= done.is_err();
+            self.cells.keep(self.length());
+        }
+        done.map_err(convert::error)
+    }
+
     async fn prefill(&mut self, tokens: Vec<u32>, max: u64) -> Result<engine::PrefillInfo, Error> {
         if self.run.is_some() {
             // Refused by the engine, and the cells stay the run's.
@@ -116,22 +126,39 @@ impl Drop for Cells {
 
 impl Host for LlmView<'_> {}
 
+impl LlmView<'_> {
+    fn room_for_session(&self) -> Result<(), Error> {
+        match self.state.sessions < self.limits.sessions {
+            true => Ok(()),
+            false => Err(Error::Quota(QuotaKind::Sessions)),
+        }
+    }
+
+    fn options(&self, options: WitSessionOptions) -> SessionOptions {
+        SessionOptions { max_tokens: options.max_tokens, scope: Arc::clone(&self.state.scope) }
+    }
+
+    fn add(&mut self, session: Session) -> wasmtime::Result<Resource<SessionHandle>> {
+        let session = self.table.push(SessionHandle::new(session, Arc::clone(&self.state.usage)))?;
+        self.state.sessions += 1;
+        Ok(session)
+    }
+}
+
 impl HostSession for LlmView<'_> {
     fn open(
         &mut self,
         model: Resource<ModelHandle>,
         options: WitSessionOptions,
     ) -> Result<Result<Resource<SessionHandle>, Error>> {
-        if self.state.sessions >= self.limits.sessions {
-            return Ok(Err(Error::Quota(QuotaKind::Sessions)));
+        if let Err(error) = self.room_for_session() {
+            return Ok(Err(error));
         }
-        let engine = self.table.get(&model)?.engine();
-        let session = match engine.open_session(SessionOptions { max_tokens: options.max_tokens }) {
-            Ok(session) => session,
-            Err(error) => return Ok(Err(convert::error(error))),
-        };
-        self.state.sessions += 1;
-        Ok(Ok(self.table.push(SessionHandle::new(session, Arc::clone(&self.state.usage)))?))
+        let options = self.options(options);
+        match self.table.get(&model)?.engine().open_session(options) {
+            Ok(session) => Ok(Ok(self.add(session)?)),
+            Err(error) => Ok(Err(convert::error(error))),
+        }
     }
 
     fn length(&mut self, session: Resource<SessionHandle>) -> Result<u32> {
@@ -152,6 +179,76 @@ impl HostSession for LlmView<'_> {
             usage.queued(info.queued);
             PrefillInfo { cached: info.cached, computed: info.computed }
         }))
+    }
+
+    async fn fork(&mut self, session: Resource<SessionHandle>) -> Result<Result<Resource<SessionHandle>, Error>> {
+        if let Err(error) = self.room_for_session() {
+            return Ok(Err(error));
+        }
+        let max = self.state.max_kv_cells;
+        let handle = self.table.get_mut(&session)?;
+        // Shared cells count for each holder: any of them may come to be the last.
+        let mut cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
+        if let Err(error) = cells.set(handle.length(), max) {
+            return Ok(Err(error));
+        }
+        match handle.session.fork().await {
+            Ok(child) => {
+                let child = self.add(child)?;
+                self.table.get_mut(&child)?.cells = cells;
+                Ok(Ok(child))
+            }
+            Err(error) => Ok(Err(convert::error(error))),
+        }
+    }
+
+    async fn rewind(&mut self, session: Resource<SessionHandle>, to: u32) -> Result<Result<u32, Error>> {
+        let handle = self.table.get_mut(&session)?;
+        let done = handle.session.rewind(to).await;
+        Ok(handle.settled(done))
+    }
+
+    async fn evict(&mut self, session: Resource<SessionHandle>, at: u32, count: u32) -> Result<Result<(), Error>> {
+        let handle = self.table.get_mut(&session)?;
+        let done = handle.session.evict(at, count).await;
+        Ok(handle.settled(done))
+    }
+
+    async fn park(&mut self, session: Resource<SessionHandle>) -> Result<Result<(), Error>> {
+        let handle = self.table.get_mut(&session)?;
+        let done = handle.session.park().await;
+        Ok(handle.settled(done))
+    }
+
+    async fn save(&mut self, session: Resource<SessionHandle>, name: String) -> Result<Result<(), Error>> {
+        let handle = self.table.get_mut(&session)?;
+        let done = handle.session.save(&name).await;
+        Ok(handle.settled(done))
+    }
+
+    async fn restore(
+        &mut self,
+        model: Resource<ModelHandle>,
+        options: WitSessionOptions,
+        name: String,
+    ) -> Result<Result<Option<Resource<SessionHandle>>, Error>> {
+        if let Err(error) = self.room_for_session() {
+            return Ok(Err(error));
+        }
+        let (options, max) = (self.options(options), self.state.max_kv_cells);
+        let engine = self.table.get(&model)?.engine().clone();
+        let session = match engine.restore_session(options, &name).await {
+            Ok(Some(session)) => session,
+            Ok(None) => return Ok(Ok(None)),
+            Err(error) => return Ok(Err(convert::error(error))),
+        };
+        let mut cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
+        if let Err(error) = cells.set(session.len().into(), max) {
+            return Ok(Err(error));
+        }
+        let session = self.add(session)?;
+        self.table.get_mut(&session)?.cells = cells;
+        Ok(Ok(Some(session)))
     }
 
     fn generate(

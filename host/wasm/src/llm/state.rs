@@ -77,6 +77,8 @@ impl Models {
 /// What a store has used, and how much of it it holds.
 pub(crate) struct LlmState {
     pub(crate) models: Models,
+    /// Who shares beginnings and saved sessions: the component, by its name.
+    pub(crate) scope: Arc<str>,
     pub(crate) sessions: u32,
     /// Runs started so far, which numbers them.
     pub(crate) runs: u64,
@@ -103,11 +105,11 @@ impl Usage {
 }
 
 impl LlmState {
-    pub(crate) fn new(models: Models, limits: &Limits) -> Self {
+    pub(crate) fn new(models: Models, scope: Arc<str>, limits: &Limits) -> Self {
         let max_kv_cells = match limits.kv_cells {
             KvLimit::Cells(cells) => cells,
             KvLimit::Share(part) => models.share(part),
         };
-        Self { models, sessions: 0, runs: 0, max_kv_cells, usage: Arc::default() }
+        Self { models, scope, sessions: 0, runs: 0, max_kv_cells, usage: Arc::default() }
     }
 }

@@ -59,6 +59,7 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/host-calls" => text(out, &host_calls(query.parse().unwrap_or(1000))),
             "/generate" => model::generate(out),
             "/generate-forever" => model::generate_forever(out),
+            "/programs" => text(out, &model::programs()),
             "/sessions" => text(out, &model::sessions()),
             "/kv" => text(out, &model::kv()),
             "/kv-busy" => text(out, &model::kv_busy()),

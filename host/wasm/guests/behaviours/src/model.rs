@@ -71,6 +71,44 @@ pub(crate) fn generate_forever(out: ResponseOutparam) {
     while let Ok(Some(_)) = run.next() {}
 }
 
+fn say(session: &Session, n: u32) -> String {
+    let run = session.generate(&options(n)).unwrap();
+    let mut text = String::new();
+    while let Some(chunk) = run.next().unwrap() {
+        text += &chunk.text;
+    }
+    text
+}
+
+/// Everything a program can do to a session, and what it then says.
+pub(crate) fn programs() -> String {
+    let (model, session) = open();
+    session.prefill(&model.encode(&"abc".repeat(10), false).unwrap()).unwrap();
+    let child = session.fork().unwrap();
+    let mut said = vec![say(&child, 3), say(&session, 3)];
+    session.rewind(29).unwrap();
+    said.push(say(&session, 3));
+    child.save("name").unwrap();
+    drop(child);
+    let none = SessionOptions { max_tokens: None };
+    let restored = Session::restore(&model, none, "name").unwrap().unwrap();
+    restored.park().unwrap();
+    said.push(format!("{} {}", restored.length(), say(&restored, 3)));
+    restored.evict(5, 10).unwrap();
+    said.push(format!("{} {}", restored.length(), say(&restored, 2)));
+    let missing = Session::restore(&model, none, "other").unwrap().is_none();
+    let again = open().1;
+    let info = again.prefill(&model.encode(&"abc".repeat(10), false).unwrap()).unwrap();
+    let cells = meter::used().kv_cells;
+    drop((session, restored, again));
+    format!(
+        "{said:?} {missing} cached {} of {}, {cells} cells, then {}",
+        info.cached,
+        info.cached + info.computed,
+        meter::used().kv_cells
+    )
+}
+
 pub(crate) fn sessions() -> String {
     let model = Model::open(&model::available()[0]).unwrap();
     let mut all = Vec::new();
