@@ -9,6 +9,7 @@
 //! The address 127.0.0.1:3000 is replaced by a free one, so that a server that
 //! already runs here is neither asked nor in the way.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -103,6 +104,21 @@ fn path(repo: &Repo) -> std::ffi::OsString {
     std::env::join_paths(ours.into_iter().chain(std::env::split_paths(&old))).unwrap_or(old)
 }
 
+/// Whether a server is up. `nala-host` listens before its model is loaded and
+/// answers 503 until then; whatever else is answered comes from a server that
+/// is up.
+fn serves(address: &str) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(format!("GET /.well-known/nala/health HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes())?;
+        let mut answer = Vec::new();
+        stream.take(1024).read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    ask().is_ok_and(|answer| answer.split(' ').nth(1).is_some_and(|status| status != "503"))
+}
+
 fn free_address() -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no port is free")?;
     Ok(listener.local_addr()?.to_string())
@@ -119,12 +135,12 @@ impl Server {
         let child = command.process_group(0).spawn().context("bash did not start")?;
         let mut server = Self { child };
         let began = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        while !serves(address) {
             if let Some(status) = server.child.try_wait()? {
                 bail!("the server at {place} ended before it listened ({status})");
             }
             if began.elapsed() > START {
-                bail!("the server at {place} does not listen on {address} after {START:?}");
+                bail!("the server at {place} does not serve on {address} after {START:?}");
             }
             std::thread::sleep(Duration::from_millis(100));
         }

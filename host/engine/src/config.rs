@@ -16,6 +16,9 @@ pub struct EngineConfig {
     /// The most prompt tokens in a batch that also carries running generations.
     /// Smaller: their tokens come more evenly. Larger: prompts are done sooner.
     pub prefill_chunk: u32,
+    /// How long a batch that carries prompts should take: as long as a hang-up
+    /// waits at the most to be noticed, and a stream for its next token.
+    pub step_time: Duration,
     /// Tokens that are kept for a slow reader before its run pauses.
     pub outbox_tokens: u32,
     /// Bytes of RAM for the state of sessions that are parked or saved.
@@ -31,6 +34,7 @@ impl Default for EngineConfig {
             max_queued: 128,
             max_wait: Duration::from_secs(30),
             prefill_chunk: 128,
+            step_time: Duration::from_millis(300),
             outbox_tokens: 256,
             snapshot_bytes: 1 << 30,
             max_saved: 64,

@@ -6,6 +6,7 @@
 //! thread (see [`crate::thread`]) turns the crank.
 
 mod cells;
+mod pace;
 mod place;
 mod plan;
 mod prefix;
@@ -35,6 +36,7 @@ use crate::sampling::Sampler;
 use crate::text::TextAssembler;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use pace::Pace;
 use plan::{Candidate, Room, Share};
 use prefix::PrefixCache;
 use sequence::{Prefill, Run, Sequence, Wait, Work};
@@ -65,6 +67,7 @@ pub(crate) struct Scheduler<C> {
     shelf: Shelf,
     budget: Budget,
     abilities: Abilities,
+    pace: Pace,
     /// Counts the work that sessions were given.
     uses: u64,
     /// Batches decoded so far; handles read it to stamp the drop of a session.
@@ -97,6 +100,7 @@ impl<C: Clock> Scheduler<C> {
             shelf: Shelf::new(),
             budget: Budget::new(config.snapshot_bytes),
             abilities,
+            pace: Pace::default(),
             uses: 0,
             steps,
             chooser,
@@ -133,6 +137,7 @@ impl<C: Clock> Scheduler<C> {
         let (decodes, prompts) = self.candidates();
         let room = Room {
             batch_tokens: self.limits.batch_tokens,
+            prompt_tokens: self.pace.tokens_in(self.config.step_time),
             cells: self.cells.available(),
             sequences: self.available_sequences(),
         };

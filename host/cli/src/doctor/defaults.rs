@@ -44,8 +44,16 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
     let section = "engine";
     let setting = |name, value, meaning| Setting { section, name, value, meaning };
     let load = models::options(args);
-    let EngineConfig { max_sessions, max_queued, max_wait, prefill_chunk, outbox_tokens, snapshot_bytes, max_saved } =
-        EngineConfig::default();
+    let EngineConfig {
+        max_sessions,
+        max_queued,
+        max_wait,
+        prefill_chunk,
+        step_time,
+        outbox_tokens,
+        snapshot_bytes,
+        max_saved,
+    } = EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
         setting("threads", threads.to_string(), "threads that compute (--threads)"),
@@ -58,8 +66,9 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("max_queued", max_queued.to_string(), "work waiting for room; further work is refused as busy"),
         setting("max_wait", seconds(max_wait), "how long work waits for room before it is refused as busy"),
         setting("prefill_chunk", prefill_chunk.to_string(), "prompt tokens in a batch beside running generations"),
+        setting("step_time", seconds(step_time), "how long a batch with prompt tokens should take at the most"),
         setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
-        setting("snapshot_bytes", bytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
+        setting("snapshot_bytes", mebibytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
         setting("max_saved", max_saved.to_string(), "sessions that can be saved in a scope"),
     ]
 }
@@ -67,7 +76,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
 fn runtime(args: &CodeArgs) -> Vec<Setting> {
     let section = "components";
     let setting = |name, value, meaning| Setting { section, name, value, meaning };
-    let RuntimeConfig { tick, instances, max_memory_bytes, admission_wait, .. } = RuntimeConfig::default();
+    let RuntimeConfig { tick, instances, max_memory_bytes, admission_wait, tokenisers, .. } = RuntimeConfig::default();
     let cache = match serve::cache(args) {
         CompileCache::Off => "off".to_owned(),
         CompileCache::Directory(dir) => dir.display().to_string(),
@@ -76,6 +85,7 @@ fn runtime(args: &CodeArgs) -> Vec<Setting> {
         setting("cache", cache, "folder of compiled components (--cache-dir, --no-cache)"),
         setting("instances", instances.to_string(), "requests handled at a time"),
         setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 429"),
+        setting("tokenisers", tokenisers.to_string(), "long texts turned into tokens at a time"),
         setting("tick", seconds(tick), "grain of CPU limits and of turns between guests"),
         setting("max_memory", mebibytes(max_memory_bytes as u64), "the most memory a component can be given"),
     ]

@@ -24,6 +24,8 @@ pub(super) struct Candidate {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     pub(super) batch_tokens: u32,
+    /// Tokens of prompts, so that the step does not last too long.
+    pub(super) prompt_tokens: u32,
     pub(super) cells: u32,
     pub(super) sequences: u32,
 }
@@ -63,6 +65,7 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         plan.shares.push(Share { id: candidate.id, tokens });
     }
     let running = u32::try_from(decodes.len()).unwrap_or(u32::MAX);
+    tokens_left = tokens_left.min(room.prompt_tokens);
     if running > 0 {
         tokens_left = tokens_left.min(config.prefill_chunk.max(1));
     }
@@ -114,7 +117,7 @@ mod tests {
         plan.shares.iter().map(|s| (s.id.0, s.tokens)).collect()
     }
 
-    const ROOM: Room = Room { batch_tokens: 64, cells: 1000, sequences: 8 };
+    const ROOM: Room = Room { batch_tokens: 64, prompt_tokens: 64, cells: 1000, sequences: 8 };
 
     fn config() -> EngineConfig {
         EngineConfig { prefill_chunk: 16, ..EngineConfig::default() }
@@ -124,6 +127,12 @@ mod tests {
     fn decodes_come_first_and_prompts_in_chunks_beside_them() {
         let plan = plan(&[candidate(1, 1), candidate(2, 1)], &[candidate(3, 40)], ROOM, &config());
         assert_eq!(shares(&plan), [(1, 1), (2, 1), (3, 16)]);
+    }
+
+    #[test]
+    fn a_slow_machine_gets_less_of_a_prompt_at_once() {
+        let plan = plan(&[candidate(1, 1)], &[candidate(2, 40)], Room { prompt_tokens: 5, ..ROOM }, &config());
+        assert_eq!(shares(&plan), [(1, 1), (2, 5)]);
     }
 
     #[test]
@@ -142,10 +151,10 @@ mod tests {
 
     #[test]
     fn cells_of_later_chunks_are_spoken_for() {
-        let room = Room { batch_tokens: 10, cells: 50, sequences: 8 };
+        let room = Room { batch_tokens: 10, prompt_tokens: 64, cells: 50, sequences: 8 };
         let plan = plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), [(1, 10)]);
-        let room = Room { batch_tokens: 60, cells: 50, sequences: 8 };
+        let room = Room { batch_tokens: 60, prompt_tokens: 64, cells: 50, sequences: 8 };
         let plan = super::plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), [(1, 45)]);
         assert_eq!(plan.blocked, [SessionId(2)]);

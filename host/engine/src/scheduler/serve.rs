@@ -65,6 +65,7 @@ impl<C: Clock> Scheduler<C> {
         self.steps.fetch_add(1, Ordering::AcqRel);
         self.metrics.decode_steps.inc();
         self.metrics.decode_seconds.inc_by(now.saturating_sub(begin).as_secs_f64());
+        self.pace.measured(self.batch.len(), now.saturating_sub(begin));
         self.metrics.batch_sequences.observe(shares.len() as f64);
         let sequences = i64::try_from(shares.len()).unwrap_or(i64::MAX);
         if sequences > self.metrics.batch_sequences_max.get() {
