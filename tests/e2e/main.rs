@@ -9,4 +9,5 @@ mod bad_models;
 mod bad_requests;
 mod batching;
 mod hang_up;
+mod prefix;
 mod shutdown;
