@@ -60,6 +60,14 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A path was given that leads to something else than a file.
+    #[error("{} is {found}, not a file: give the path of a GGUF file, or a name from `nala-host model list`", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it leads to, such as `a folder`.
+        found: &'static str,
+    },
     /// The names in the catalogue only can be pulled.
     #[error("`{name}` is a path; `model pull` takes a name from `nala-host model list`")]
     NotAName {

@@ -12,6 +12,7 @@ mod download;
 mod error;
 mod network;
 mod pip;
+mod place;
 mod progress;
 mod pull;
 mod pypi;

@@ -135,14 +135,17 @@ impl Store {
     /// ending.
     ///
     /// # Errors
-    /// [`Error::NoSuchFile`], [`Error::NotInstalled`], [`Error::Damaged`] or
-    /// [`Error::UnknownModel`].
+    /// [`Error::NoSuchFile`], [`Error::NotAFile`], [`Error::NotInstalled`],
+    /// [`Error::Damaged`] or [`Error::UnknownModel`].
     pub fn resolve(&self, name_or_path: &str) -> Result<PathBuf, Error> {
         if looks_like_path(name_or_path) {
             let path = PathBuf::from(name_or_path);
             // A bare file name may also mean the one in the folder.
             let candidates = [path.clone(), self.dir.join(&path)];
-            return candidates.into_iter().find(|candidate| candidate.is_file()).ok_or(Error::NoSuchFile { path });
+            if let Some(file) = candidates.iter().find(|candidate| candidate.is_file()) {
+                return Ok(file.clone());
+            }
+            return Err(candidates.iter().find_map(not_a_file).unwrap_or(Error::NoSuchFile { path }));
         }
         if let Some(entry) = self.catalogue.get(name_or_path) {
             let path = self.dir.join(&entry.file);
@@ -162,7 +165,10 @@ impl Store {
         if as_path.is_file() {
             return Ok(as_path);
         }
-        Err(self.unknown(name_or_path)?)
+        match not_a_file(&by_stem) {
+            Some(error) if !name_or_path.is_empty() => Err(error),
+            _ => Err(self.unknown(name_or_path)?),
+        }
     }
 
     /// Fetches the model `name`, or finds it already there and verified.
@@ -234,6 +240,12 @@ fn choose_dir(
         return Ok(checkout.to_owned());
     }
     data().ok_or(Error::NoModelsDir)
+}
+
+/// The error for what is there and is no regular file.
+fn not_a_file(path: &PathBuf) -> Option<Error> {
+    let found = crate::place::not_a_file(&fs::metadata(path).ok()?)?;
+    Some(Error::NotAFile { path: path.clone(), found })
 }
 
 fn looks_like_path(name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! The header itself: magic, counts, metadata, tensor table, data section.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,14 @@ use serde::Serialize;
 use super::kind::TensorKind;
 use super::reader::Bounded;
 use super::value::Value;
+use crate::place;
 
 /// The most dimensions a tensor has (`GGML_MAX_DIMS`).
 const MAX_DIMENSIONS: u32 = 4;
 /// The alignment of tensors where the metadata names none.
 const DEFAULT_ALIGNMENT: u64 = 32;
+/// The most characters of a name out of a file that stand in an error.
+const SHOWN: usize = 80;
 /// The largest alignment that makes sense: a huge page.
 const MAX_ALIGNMENT: u64 = 1 << 30;
 
@@ -61,6 +64,14 @@ pub enum HeaderError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// The path leads to something else than a file.
+    #[error("{} is {found}, not a file: give the path of a GGUF file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it leads to, such as `a folder`.
+        found: &'static str,
     },
     /// A read failed.
     #[error("the file cannot be read: {0}")]
@@ -147,12 +158,12 @@ impl Header {
     /// [`HeaderError`] for what is no GGUF file, or a damaged or truncated one.
     pub fn read(path: &Path) -> Result<Self, HeaderError> {
         let failed = |source| HeaderError::File { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        // Asked before it is opened: opening a pipe would wait for a writer.
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if let Some(found) = place::not_a_file(&metadata) {
+            return Err(HeaderError::NotAFile { path: path.to_owned(), found });
         }
-        Self::parse(file, metadata.len())
+        Self::parse(File::open(path).map_err(failed)?, metadata.len())
     }
 
     /// Reads the header at the beginning of `source`, which has `file_size`
@@ -182,7 +193,7 @@ impl Header {
             let kind = reader.kind()?;
             let value = reader.value(kind)?;
             if metadata.contains_key(&key) {
-                return Err(HeaderError::Twice(key));
+                return Err(HeaderError::Twice(shown(&key)));
             }
             metadata.insert(key, value);
         }
@@ -218,14 +229,26 @@ impl Header {
         }
         let (end, name) = last;
         if end > self.file_size {
-            return Err(HeaderError::Truncated { tensor: name.to_owned(), end, file_size: self.file_size });
+            return Err(HeaderError::Truncated { tensor: shown(name), end, file_size: self.file_size });
         }
         Ok(())
     }
 }
 
+/// A name out of a file as it stands in errors: printable and short.
+fn shown(name: &str) -> String {
+    let shown: String = name.chars().take(SHOWN).flat_map(printable).collect();
+    if name.chars().nth(SHOWN).is_some() { format!("{shown}…") } else { shown }
+}
+
+fn printable(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control().then(|| character.escape_default());
+    let kept = escaped.is_none().then_some(character);
+    escaped.into_iter().flatten().chain(kept)
+}
+
 fn bad(tensor: &str, problem: &'static str) -> HeaderError {
-    HeaderError::BadTensor { tensor: tensor.to_owned(), problem }
+    HeaderError::BadTensor { tensor: shown(tensor), problem }
 }
 
 fn tensor<R: Read + Seek>(reader: &mut Bounded<R>) -> Result<Tensor, HeaderError> {

@@ -189,3 +189,26 @@ proptest! {
         let _ = parse(&bytes);
     }
 }
+
+#[test]
+fn what_is_no_file_is_named_and_never_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = Header::read(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("is a folder, not a file"), "{error}");
+    if cfg!(unix) {
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = Header::read(&pipe).unwrap_err().to_string();
+        assert!(error.contains("is a pipe, not a file"), "{error}");
+    }
+}
+
+#[test]
+fn long_names_are_shown_in_part() {
+    let name = format!("\u{1b}{}", "k".repeat(60_000));
+    let error =
+        parse(&Builder::new().value(&name, 4, &[0; 4]).value(&name, 4, &[0; 4]).build()).unwrap_err().to_string();
+    assert!(error.contains("kkk…") && error.len() < 200 && !error.contains('\u{1b}'), "{error}");
+    let error = parse(&Builder::new().tensor(&name, &[1; 5], 0, 0).build()).unwrap_err().to_string();
+    assert!(error.len() < 250, "{error}");
+}

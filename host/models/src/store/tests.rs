@@ -61,6 +61,24 @@ fn what_cannot_be_found_says_what_to_do() {
 }
 
 #[test]
+fn what_is_no_file_is_named_and_never_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let say = |name: &str| store.resolve(name).unwrap_err().to_string();
+    let folder = dir.path().to_str().unwrap().to_owned();
+    assert!(say(&folder).contains("is a folder, not a file: give the path"), "{}", say(&folder));
+    fs::create_dir(dir.path().join("inner.gguf")).unwrap();
+    assert!(say("inner.gguf").contains("is a folder"), "{}", say("inner.gguf"));
+    assert!(say("inner").contains("is a folder"), "{}", say("inner"));
+    if cfg!(unix) {
+        assert!(say("/dev/null").contains("is a device"), "{}", say("/dev/null"));
+        let pipe = dir.path().join("pipe.gguf");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(say(pipe.to_str().unwrap()).contains("is a pipe"));
+    }
+}
+
+#[test]
 fn a_listing_tells_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let states = |store: &Store| {
