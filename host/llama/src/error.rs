@@ -80,6 +80,34 @@ pub enum LoadError {
         /// What is wrong.
         reason: String,
     },
+    /// The header says something that llama.cpp cannot compute with.
+    #[error("{path} cannot be served: {reason}; convert the model again with a current llama.cpp, or use another file")]
+    BadValue {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// The key or tensor, and what is wrong with it.
+        reason: String,
+    },
+    /// The tokenizer is of a kind that is not served.
+    #[error(
+        "{path} has a tokenizer of the kind `{tokenizer}`, but only `llama`, `gpt2` and `gemma4` are served; use another model"
+    )]
+    UnsupportedTokenizer {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// `tokenizer.ggml.model` in the file.
+        tokenizer: String,
+    },
+    /// The file is one part of a model.
+    #[error(
+        "{path} is one of {parts} parts of a model; join them with `llama-gguf-split --merge` and use the whole file"
+    )]
+    Split {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// How many parts there are.
+        parts: u16,
+    },
     /// The file holds a vocabulary but no tensors.
     #[error("{path} holds a vocabulary only, no weights; use a complete model file")]
     NoWeights {

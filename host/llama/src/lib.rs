@@ -21,6 +21,7 @@
 
 #![allow(unsafe_code, reason = "the one crate of the project that calls C; each block says why it is sound")]
 
+mod abort;
 mod backend;
 pub mod bare;
 mod context;

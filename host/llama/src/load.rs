@@ -17,6 +17,9 @@ use crate::options::LoadOptions;
 use crate::system;
 use crate::tokenizer::Vocabulary;
 
+/// The most characters of llama.cpp's error lines in an error.
+const REASON: usize = 600;
+
 /// Loads a model, memory-mapped.
 ///
 /// `progress` is told the part that is loaded, from 0.0 to 1.0, on this thread.
@@ -76,8 +79,13 @@ pub(crate) fn read(
 }
 
 /// Sorts llama.cpp's error lines, which is all it gives.
-fn refusal(path: &Path, arch: &str, reason: String) -> LoadError {
+fn refusal(path: &Path, arch: &str, mut reason: String) -> LoadError {
     let path = path.to_path_buf();
+    // It repeats names of the file in full.
+    if let Some((end, _)) = reason.char_indices().nth(REASON) {
+        reason.truncate(end);
+        reason.push('…');
+    }
     let says = |words: &[&str]| words.iter().any(|words| reason.contains(words));
     if says(&["unknown model architecture", "unsupported model architecture"]) {
         LoadError::UnsupportedArchitecture { path, arch: arch.to_owned() }

@@ -40,7 +40,8 @@ pub(crate) fn info(model: &LlamaModel, arch: &str) -> ModelInfo {
         n_embd: u32::try_from(model.n_embd()).unwrap_or(0),
         ctx_train: context_trained(model),
         state,
-        chat_template: metadata.get("tokenizer.chat_template").cloned(),
+        // An empty one would turn every conversation into nothing.
+        chat_template: metadata.get("tokenizer.chat_template").filter(|template| !template.trim().is_empty()).cloned(),
         metadata,
         tensor_bytes: model.size(),
         parameters: model.n_params(),

@@ -12,7 +12,14 @@ pub(crate) const MAX_SEQUENCES: u32 = 256;
 const MAX_CELLS: u32 = 1 << 24;
 
 /// The most threads ggml takes (`GGML_MAX_N_THREADS`).
-pub(crate) const MAX_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
+
+/// So many threads are always taken, however few CPUs there are.
+const FEW_THREADS: usize = 16;
+
+/// The most threads a CPU. ggml's threads wait for each other by spinning, so
+/// that with many more of them than CPUs nothing is ever done.
+const THREADS_A_CPU: usize = 4;
 
 /// Whether attention is computed by ggml's fused kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,8 +72,7 @@ impl Default for LoadOptions {
 impl LoadOptions {
     /// Threads for single tokens and for larger batches.
     pub(crate) fn thread_counts(&self) -> (usize, usize) {
-        let own = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.threads.map_or_else(own, NonZeroUsize::get).min(MAX_THREADS);
+        let threads = self.threads.map_or_else(cpus, NonZeroUsize::get).min(MAX_THREADS);
         let batch = self.batch_threads.map_or(threads, NonZeroUsize::get).min(MAX_THREADS);
         (threads, batch)
     }
@@ -84,6 +90,8 @@ impl LoadOptions {
                 return Err(format!("{name} is {value} but must be from {least} to {most}"));
             }
         }
+        check_threads("threads", self.threads, cpus())?;
+        check_threads("batch_threads", self.batch_threads, cpus())?;
         // Each running sequence needs a token of every batch, or those that came
         // last would never have a turn.
         let (batch, sequences) = (self.batch_tokens, self.max_sequences);
@@ -110,9 +118,44 @@ impl LoadOptions {
     }
 }
 
+/// The CPUs that the process may use.
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+fn check_threads(name: &str, threads: Option<NonZeroUsize>, cpus: usize) -> Result<(), String> {
+    let most = cpus.saturating_mul(THREADS_A_CPU).clamp(FEW_THREADS, MAX_THREADS);
+    match threads.map(NonZeroUsize::get) {
+        Some(threads) if threads > most => Err(format!(
+            "{name} is {threads}, but the process may use {cpus} CPUs, for which {most} threads are the most; leave \
+             out --{} to have one for each CPU, or give at most {most}",
+            name.replace('_', "-")
+        )),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_threads_than_the_cpus_can_run_are_refused() {
+        let check = |threads: usize, cpus| check_threads("batch_threads", NonZeroUsize::new(threads), cpus);
+        assert_eq!(check(16, 1), Ok(()));
+        assert_eq!(check(32, 8), Ok(()));
+        assert!(check(33, 8).is_err());
+        assert!(check(513, 1000).is_err(), "more than ggml takes");
+        let error = check(513, 2).unwrap_err();
+        assert!(error.contains("is 513") && error.contains("2 CPUs") && error.contains("at most 16"), "{error}");
+        assert!(error.contains("--batch-threads"), "{error}");
+        for threads in [100_000, u32::MAX as usize] {
+            let options = LoadOptions { threads: NonZeroUsize::new(threads), ..LoadOptions::default() };
+            assert!(options.check().unwrap_err().starts_with("threads is"));
+            let options = LoadOptions { batch_threads: NonZeroUsize::new(threads), ..LoadOptions::default() };
+            assert!(options.check().unwrap_err().starts_with("batch_threads is"));
+        }
+    }
 
     #[test]
     fn the_defaults_are_in_range() {

@@ -26,6 +26,7 @@ pub(crate) fn backend() -> Option<&'static LlamaBackend> {
     BACKEND
         .get_or_init(|| {
             crate::log::install();
+            crate::abort::install();
             LlamaBackend::init().ok()
         })
         .as_ref()

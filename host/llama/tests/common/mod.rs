@@ -4,8 +4,11 @@
     dead_code,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "each test binary uses a part of it, and these are tests"
 )]
+
+pub(crate) mod gguf;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
