@@ -9,6 +9,7 @@ use llama_cpp_2::model::LlamaModel;
 use nala_engine::{Abilities, Backend, BackendLimits, BatchEntry, DecodeError, SeqId, StateKind};
 
 use crate::context::{Batch, Context};
+use crate::holdings::Holdings;
 use crate::model;
 use crate::options::LoadOptions;
 
@@ -21,8 +22,7 @@ pub(crate) struct LlamaCpp {
     batch: Batch,
     limits: BackendLimits,
     state: StateKind,
-    /// What each sequence holds, in tokens.
-    lengths: Vec<u32>,
+    holdings: Holdings,
     /// The lengths after the batch at hand; kept to save the allocation.
     next: Vec<u32>,
     /// Which entries of the last batch have logits; empty after a failure.
@@ -48,7 +48,7 @@ impl LlamaCpp {
             batch,
             limits,
             state,
-            lengths: vec![0; sequences],
+            holdings: Holdings::new(limits.kv_cells, limits.sequences),
             next: vec![0; sequences],
             outputs: Vec::with_capacity(limits.batch_tokens as usize),
             shifting: false,
@@ -65,7 +65,9 @@ impl LlamaCpp {
         if batch.len() > limits.batch_tokens as usize {
             return Err(invalid(format!("{} entries, but {} is the most", batch.len(), limits.batch_tokens)));
         }
-        self.next.copy_from_slice(&self.lengths);
+        for (next, length) in self.next.iter_mut().zip(self.holdings.lengths()) {
+            *next = length;
+        }
         for (index, entry) in batch.iter().enumerate() {
             if entry.token >= limits.vocab {
                 return Err(invalid(format!(
@@ -93,22 +95,22 @@ impl LlamaCpp {
             }
             *length += 1;
         }
+        // Nobody drops what it holds in a batch, so all entries are additions.
+        if self.state != StateKind::Recurrent && batch.len() > self.holdings.free() as usize {
+            return Err(DecodeError::NoCells);
+        }
         Ok(())
     }
 
     /// Cuts every sequence back to what it held before the batch at hand.
     fn undo(&mut self) {
-        let changed = self.lengths.iter_mut().zip(&self.next).enumerate();
-        for (seq, (before, after)) in changed {
-            if *before == *after {
-                continue;
-            }
-            let seq = i32::try_from(seq).unwrap_or(0);
-            if !self.context.remove(seq, before.cast_signed()) {
+        let before: Vec<u32> = self.holdings.lengths().collect();
+        for ((seq, before), &after) in (0..).zip(before).zip(&self.next) {
+            if before != after && !self.context.remove(u32::cast_signed(seq), before.cast_signed()) {
                 // A recurrent state cannot go back. It is dropped, so that the
                 // next batch of this sequence is refused instead of wrong.
-                self.context.remove(seq, 0);
-                *before = 0;
+                self.context.remove(seq.cast_signed(), 0);
+                self.holdings.cut(seq, 0);
             }
         }
     }
@@ -128,7 +130,9 @@ impl Backend for LlamaCpp {
         match self.context.decode(&self.batch) {
             Ok(()) => {
                 self.outputs.extend(batch.iter().map(|entry| entry.logits));
-                self.lengths.copy_from_slice(&self.next);
+                for (seq, &length) in (0..).zip(&self.next) {
+                    self.holdings.grow(seq, length);
+                }
                 self.shifting = false;
                 Ok(())
             }
@@ -151,16 +155,16 @@ impl Backend for LlamaCpp {
     }
 
     fn truncate(&mut self, seq: SeqId, len: u32) -> bool {
-        let Some(length) = self.lengths.get_mut(seq.0 as usize) else {
+        let Some(length) = self.holdings.length(seq.0) else {
             // Nothing to drop in a sequence that cannot be.
             return len == 0;
         };
-        if len >= *length {
+        if len >= length {
             return true;
         }
         let removed = self.context.remove(seq.0.cast_signed(), len.cast_signed());
         if removed {
-            *length = len;
+            self.holdings.cut(seq.0, len);
         }
         removed
     }
@@ -171,31 +175,29 @@ impl Backend for LlamaCpp {
     }
 
     fn copy(&mut self, from: SeqId, to: SeqId, len: u32) -> bool {
-        let held = self.lengths.get(from.0 as usize).copied().unwrap_or(0);
-        let Some(length) = self.lengths.get_mut(to.0 as usize) else { return false };
-        if self.state != StateKind::Attention || *length != 0 || len > held || from == to {
+        let held = self.holdings.length(from.0).unwrap_or(0);
+        if self.state != StateKind::Attention || self.holdings.length(to.0) != Some(0) || len > held || from == to {
             return false;
         }
         self.context.share(from.0.cast_signed(), to.0.cast_signed(), len.cast_signed());
-        *length = len;
+        self.holdings.share(from.0, to.0, len);
         true
     }
 
     fn cut_out(&mut self, seq: SeqId, at: u32, count: u32) -> bool {
-        let able = self.abilities().shift;
-        let Some(length) = self.lengths.get_mut(seq.0 as usize) else { return false };
-        let Some(end) = at.checked_add(count).filter(|end| end <= length) else { return false };
-        if !able || !self.context.cut_out(seq.0.cast_signed(), at.cast_signed(), end.cast_signed()) {
+        let length = self.holdings.length(seq.0).unwrap_or(0);
+        let Some(end) = at.checked_add(count).filter(|&end| end <= length) else { return false };
+        if !self.abilities().shift || !self.context.cut_out(seq.0.cast_signed(), at.cast_signed(), end.cast_signed()) {
             return false;
         }
-        *length -= count;
+        self.holdings.cut_out(seq.0, at, count);
         self.shifting = true;
         true
     }
 
     fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
         // Keys that have not moved yet would be saved for the wrong places.
-        if self.shifting || self.lengths.get(seq.0 as usize).is_none_or(|&length| length == 0) {
+        if self.shifting || self.holdings.length(seq.0).is_none_or(|length| length == 0) {
             return None;
         }
         let state = self.context.state(seq.0.cast_signed())?;
@@ -207,17 +209,17 @@ impl Backend for LlamaCpp {
     }
 
     fn load(&mut self, seq: SeqId, state: &[u8], len: u32) -> bool {
-        let Some(length) = self.lengths.get_mut(seq.0 as usize) else { return false };
         let payload = state.strip_prefix(MARK).and_then(|rest| {
             let (size, payload) = rest.split_first_chunk::<8>()?;
             (u64::from_le_bytes(*size) == payload.len() as u64).then_some(payload)
         });
-        let Some(payload) = payload.filter(|_| *length == 0) else { return false };
+        let empty = self.holdings.length(seq.0) == Some(0) && len <= self.holdings.free();
+        let Some(payload) = payload.filter(|_| empty) else { return false };
         if !self.context.set_state(seq.0.cast_signed(), payload) {
             self.context.remove(seq.0.cast_signed(), 0);
             return false;
         }
-        *length = len;
+        self.holdings.grow(seq.0, len);
         true
     }
 }

@@ -27,6 +27,7 @@ pub mod bare;
 mod context;
 mod error;
 mod header;
+mod holdings;
 mod load;
 mod log;
 mod model;
