@@ -13,6 +13,28 @@ pub(crate) fn start() -> Host {
     Host::up()
 }
 
+/// Seconds from a request to the first token of its answer. The prompt has about
+/// a thousand tokens, which begin with `head`.
+pub(crate) fn first_token(host: &Host, head: &str, question: &str) -> f64 {
+    let notes: String = (1..=110).map(|n| format!("Item {n} costs {} coins. ", n * 7 % 50)).collect();
+    let mut request = chat::request(question, 1);
+    request["messages"] = serde_json::json!([
+        {"role": "system", "content": format!("{head} {notes}")},
+        {"role": "user", "content": question},
+    ]);
+    request["stream"] = true.into();
+    let begin = Instant::now();
+    let response = ureq::post(host.url("/v1/chat/completions"))
+        .header("content-type", "application/json")
+        .send(request.to_string())
+        .expect("the host answers");
+    let mut lines = BufReader::new(response.into_body().into_reader()).lines().map_while(Result::ok);
+    lines.find(|line| line.contains("\"content\":\"") && !line.contains("\"role\"")).expect("a token");
+    let took = begin.elapsed().as_secs_f64();
+    lines.for_each(drop);
+    took
+}
+
 /// Tokens a second as streaming clients see them arrive.
 pub(crate) fn rate(host: &Host, streams: u32, tokens: u32) -> f64 {
     let started = Instant::now();
