@@ -15,6 +15,12 @@ use crate::prompt::{self, Begun};
 /// # Errors
 /// [`ApiError`], as long as no token has been sent.
 pub fn complete(request: Request) -> Result<Response, ApiError> {
+    // What is sent compressed would look like broken JSON.
+    if let Some(encoding) = request.header("content-encoding")
+        && !encoding.split(',').all(|coding| coding.trim().eq_ignore_ascii_case("identity"))
+    {
+        return Err(ApiError::content_encoding(encoding));
+    }
     let parameters = parameters::read(&request.bytes()?)?;
     let Begun { model, prompt, mut generation } = prompt::begin(&parameters)?;
     // The first token is awaited here, so that what fails up to it has a status.

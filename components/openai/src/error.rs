@@ -7,6 +7,8 @@ use nala_sdk::http::{IntoResponse, Method, Response};
 use nala_sdk::{chat, llm};
 use serde_json::json;
 
+use crate::brief::short;
+
 /// An answer that says what was wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
@@ -18,7 +20,7 @@ pub struct ApiError {
     pub param: Option<String>,
     /// What programs may compare with.
     pub code: Option<&'static str>,
-    /// The only method that the route knows, with a 405.
+    /// The methods that the route knows, with a 405.
     pub allow: Option<String>,
 }
 
@@ -42,6 +44,12 @@ impl ApiError {
         Self::malformed(message).of(param).with_code("unsupported_parameter")
     }
 
+    /// 400: nothing is known by this name.
+    pub fn unknown(param: impl Into<String>) -> Self {
+        let param = param.into();
+        Self::malformed(format!("unknown parameter '{param}'")).of(param).with_code("unknown_parameter")
+    }
+
     /// 400: a parameter is missing.
     pub fn missing(param: impl Into<String>, what: &str) -> Self {
         let param = param.into();
@@ -58,8 +66,37 @@ impl ApiError {
         .with_code("context_length_exceeded")
     }
 
+    /// 400: the conversation is so long that its tokens need not be counted.
+    pub fn too_long(bytes: usize, most: usize, context: u32) -> Self {
+        Self::malformed(format!(
+            "the messages have {bytes} bytes of text, but the context of {context} tokens cannot hold more than \
+             {most} bytes; shorten the messages"
+        ))
+        .of("messages")
+        .with_code("context_length_exceeded")
+    }
+
+    /// 413: the conversation might fit, but is too much for the component that
+    /// renders it.
+    pub fn too_long_to_render(bytes: usize, reason: &str) -> Self {
+        let message =
+            format!("the messages have {bytes} bytes of text, too much to be rendered: {reason}; shorten the messages");
+        Self::new(413, Some("body_too_large"), message).of("messages")
+    }
+
+    /// 415: the body is encoded in a way that is not undone here.
+    pub fn content_encoding(value: &str) -> Self {
+        let message = format!(
+            "the header Content-Encoding is {:?}, but only bodies that are not encoded are read; leave it out or send \
+             identity",
+            short(value)
+        );
+        Self::new(415, Some("unsupported_content_encoding"), message)
+    }
+
     /// 404: there is no such model, or none for this client.
     pub fn model_not_found(name: &str, available: &[String]) -> Self {
+        let name = short(name);
         let message = match available {
             [] => format!("the model '{name}' does not exist, and no other is available"),
             names => format!("the model '{name}' does not exist; available: {}", names.join(", ")),
@@ -70,17 +107,21 @@ impl ApiError {
     /// 404: there is no such route.
     pub fn unknown_route(method: &Method, path: &str) -> Self {
         let message = format!(
-            "unknown request: {method} {path}; this server knows POST /v1/chat/completions, \
-             GET /v1/models and GET /v1/models/{{id}}"
+            "unknown request: {} {}; this server knows POST /v1/chat/completions, \
+             GET /v1/models and GET /v1/models/{{id}}",
+            short(&method.to_string()),
+            short(path)
         );
         Self::new(404, Some("unknown_url"), message)
     }
 
-    /// 405: the route knows another method.
-    pub fn method_not_allowed(method: &Method, path: &str, allowed: &Method) -> Self {
-        let message = format!("{method} is not allowed for {path}; use {allowed}");
+    /// 405: the route knows other methods.
+    ///
+    /// `allowed` is the value of the header `Allow`.
+    pub fn method_not_allowed(method: &Method, path: &str, allowed: &str) -> Self {
+        let message = format!("{} is not allowed for {}; use {allowed}", short(&method.to_string()), short(path));
         let mut error = Self::new(405, Some("method_not_allowed"), message);
-        error.allow = Some(allowed.to_string());
+        error.allow = Some(allowed.to_owned());
         error
     }
 
@@ -144,7 +185,7 @@ impl From<nala_sdk::Error> for ApiError {
     fn from(error: nala_sdk::Error) -> Self {
         use nala_sdk::Error::{BodyTooLarge, Chat, Llm};
         let code = match &error {
-            BodyTooLarge { .. } => Some("request_too_large"),
+            BodyTooLarge { .. } => Some("body_too_large"),
             Llm(llm::Error::Busy) => Some("busy"),
             Llm(llm::Error::Quota(_)) => Some("rate_limit_exceeded"),
             Llm(llm::Error::ContextFull(_)) => Some("context_length_exceeded"),
@@ -193,7 +234,7 @@ mod tests {
     #[test]
     fn a_body_over_the_limit_is_a_413() {
         let error = ApiError::from(nala_sdk::Error::BodyTooLarge { limit: 7 });
-        assert_eq!((error.status, error.code), (413, Some("request_too_large")));
+        assert_eq!((error.status, error.code), (413, Some("body_too_large")));
         assert!(error.message.contains('7'));
     }
 

@@ -6,12 +6,15 @@
 //! | `GET /v1/models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
 //!
+//! `HEAD` is answered as `GET`; the host leaves the body out.
+//!
 //! Everything else, and everything that goes wrong, is answered with OpenAI's
 //! error envelope ([`error`]). Which parameters mean what is in [`parameters`].
 //! A head with status 200 goes out only when the first token is there: whatever
 //! fails before that gets its status.
 
 pub mod answer;
+mod brief;
 pub mod chat;
 pub mod error;
 pub mod json;
@@ -33,16 +36,16 @@ fn route(request: Request) -> Result<Response, ApiError> {
     let path = request.path().to_owned();
     match path.as_str() {
         "/v1/chat/completions" => {
-            allow(&request, &Method::Post)?;
+            allow(&request, &[Method::Post])?;
             chat::complete(request)
         }
         "/v1/models" => {
-            allow(&request, &Method::Get)?;
+            allow(&request, &READING)?;
             Ok(models::list())
         }
         _ => match path.strip_prefix("/v1/models/") {
             Some(id) if !id.is_empty() => {
-                allow(&request, &Method::Get)?;
+                allow(&request, &READING)?;
                 models::one(&percent_decode(id))
             }
             _ => Err(ApiError::unknown_route(request.method(), &path)),
@@ -50,11 +53,15 @@ fn route(request: Request) -> Result<Response, ApiError> {
     }
 }
 
-fn allow(request: &Request, method: &Method) -> Result<(), ApiError> {
-    if request.method() == method {
+/// The methods of what is only read.
+const READING: [Method; 2] = [Method::Get, Method::Head];
+
+fn allow(request: &Request, methods: &[Method]) -> Result<(), ApiError> {
+    if methods.contains(request.method()) {
         return Ok(());
     }
-    Err(ApiError::method_not_allowed(request.method(), request.path(), method))
+    let allowed: Vec<String> = methods.iter().map(Method::to_string).collect();
+    Err(ApiError::method_not_allowed(request.method(), request.path(), &allowed.join(", ")))
 }
 
 nala_sdk::handler!(handle);
@@ -82,13 +89,46 @@ mod tests {
     fn wrong_methods_are_told_the_right_one() {
         for (method, uri, allowed) in [
             (Method::Get, "/v1/chat/completions", "POST"),
-            (Method::Post, "/v1/models", "GET"),
-            (Method::Delete, "/v1/models/x", "GET"),
+            (Method::Post, "/v1/models", "GET, HEAD"),
+            (Method::Delete, "/v1/models/x", "GET, HEAD"),
         ] {
             let response = handle(Request::new(method, uri));
             assert_eq!((response.status(), response.header("allow")), (405, Some(allowed)));
             assert!(body(response)["error"]["message"].as_str().unwrap().contains(allowed));
         }
+    }
+
+    #[test]
+    fn head_is_allowed_wherever_get_is() {
+        for path in ["/v1/models", "/v1/models/x"] {
+            assert_eq!(allow(&Request::new(Method::Head, path), &READING), Ok(()));
+        }
+        assert_eq!(handle(Request::new(Method::Head, "/v1/chat/completions")).status(), 405);
+    }
+
+    #[test]
+    fn a_long_path_is_not_echoed_whole() {
+        let response = handle(Request::new(Method::Get, &format!("/{}", "x".repeat(10_000))));
+        let error = &body(response)["error"];
+        assert!(error["message"].as_str().unwrap().len() < 300, "{error}");
+    }
+
+    #[test]
+    fn encoded_bodies_are_refused_by_the_headers_name() {
+        let ask = |encoding: &str| {
+            handle(
+                Request::new(Method::Post, "/v1/chat/completions")
+                    .with_header("Content-Encoding", encoding)
+                    .with_body("{}"),
+            )
+        };
+        for encoding in ["gzip", "identity, br"] {
+            let response = ask(encoding);
+            assert_eq!(response.status(), 415, "{encoding}");
+            let error = &body(response)["error"];
+            assert!(error["message"].as_str().unwrap().contains("Content-Encoding"), "{error}");
+        }
+        assert_eq!(ask("Identity").status(), 400, "{{}} is no request, but it was read");
     }
 
     #[test]

@@ -1,16 +1,26 @@
 //! The `messages` parameter.
 
+mod content;
+
 use nala_sdk::chat::{Message, ToolCall};
 use serde_json::{Map, Value};
 
+use crate::brief::{brief, short};
 use crate::error::ApiError;
+
+/// The keys that a message of any role may have.
+const KEYS: [&str; 6] = ["role", "content", "name", "tool_calls", "tool_call_id", "function_call"];
+
+/// What answers carry beside those. They come back with the conversation and
+/// say nothing that a template would show.
+const OF_ANSWERS: [&str; 2] = ["refusal", "annotations"];
 
 /// Reads the conversation.
 ///
 /// Content is a string or a list of text parts, which are joined by line breaks.
 /// `developer` is OpenAI's newer name of `system`, the one that templates know.
-/// Keys that answers carry (`refusal`, `annotations`, …) may come back in a
-/// message and are ignored.
+/// What answers carry (`refusal`, `annotations`) may come back in a message of the
+/// assistant and is ignored; any other key is refused, unless it is null.
 ///
 /// # Errors
 /// 400 naming the message and its key.
@@ -39,10 +49,15 @@ fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
         other => {
             return Err(ApiError::invalid(
                 at("role"),
-                format!("'{}' is {other:?}; it must be system, developer, user, assistant or tool", at("role")),
+                format!(
+                    "'{}' is {:?}; it must be system, developer, user, assistant or tool",
+                    at("role"),
+                    short(other)
+                ),
             ));
         }
     };
+    refuse_unknown(fields, role, &at)?;
     if present(fields, "function_call").is_some() {
         return Err(ApiError::unsupported(at("function_call"), "'function_call' is not supported; use 'tool_calls'"));
     }
@@ -54,7 +69,7 @@ fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
         None => Vec::new(),
     };
     let content = match present(fields, "content") {
-        Some(value) => Some(content(value, &at("content"))?),
+        Some(value) => Some(content::read(value, role, &at("content"))?),
         None if !tool_calls.is_empty() => None,
         None => return Err(ApiError::missing(at("content"), "a string or a list of text parts")),
     };
@@ -65,38 +80,21 @@ fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
     Ok(Message { role: role.to_owned(), content, name: text(fields, "name", &at)?, tool_calls, tool_call_id })
 }
 
-fn content(value: &Value, at: &str) -> Result<String, ApiError> {
-    let parts = match value {
-        Value::String(text) => return Ok(text.clone()),
-        Value::Array(parts) => parts,
-        other => {
-            return Err(ApiError::invalid(
-                at,
-                format!("'{at}' must be a string or a list of text parts, not {}", brief(other)),
-            ));
-        }
-    };
-    let mut texts = Vec::with_capacity(parts.len());
-    for (index, part) in parts.iter().enumerate() {
-        let kind = part.get("type").and_then(Value::as_str).unwrap_or("missing");
-        let key = match kind {
-            "text" => "text",
-            "refusal" => "refusal",
-            other => {
-                let at = format!("{at}[{index}].type");
+fn refuse_unknown(fields: &Map<String, Value>, role: &str, at: &dyn Fn(&str) -> String) -> Result<(), ApiError> {
+    for (key, _) in fields.iter().filter(|(_, value)| !value.is_null()) {
+        match key.as_str() {
+            known if KEYS.contains(&known) => {}
+            known if role == "assistant" && OF_ANSWERS.contains(&known) => {}
+            "audio" => {
                 return Err(ApiError::unsupported(
-                    &*at,
-                    format!("'{at}' is {other}; only parts of type text are supported"),
+                    at("audio"),
+                    format!("'{}' is not supported; leave it out", at(key)),
                 ));
             }
-        };
-        let text = part.get(key).and_then(Value::as_str).ok_or_else(|| {
-            let at = format!("{at}[{index}].{key}");
-            ApiError::invalid(&*at, format!("'{at}' must be a string"))
-        })?;
-        texts.push(text);
+            unknown => return Err(ApiError::unknown(at(&short(unknown)))),
+        }
     }
-    Ok(texts.join("\n"))
+    Ok(())
 }
 
 fn tool_calls(value: &Value, at: &str) -> Result<Vec<ToolCall>, ApiError> {
@@ -136,19 +134,6 @@ fn text(fields: &Map<String, Value>, key: &str, at: &dyn Fn(&str) -> String) -> 
     }
 }
 
-/// A value in short, for messages to people.
-pub(crate) fn brief(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
-        Value::String(_) => "a string".to_owned(),
-        Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -169,7 +154,8 @@ mod tests {
             {"role": "assistant", "content": null, "refusal": null, "tool_calls": [
                 {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
             {"role": "tool", "tool_call_id": "1", "content": "done"},
-            {"role": "assistant", "content": "", "annotations": []},
+            {"role": "assistant", "content": "", "annotations": [], "audio": null, "whatever": null},
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}], "refusal": "no"},
         ])))
         .unwrap();
         assert_eq!(messages[0].role, "system");
@@ -178,6 +164,7 @@ mod tests {
         assert_eq!((messages[2].content.as_deref(), messages[2].tool_calls.len()), (None, 1));
         assert_eq!(messages[3].tool_call_id.as_deref(), Some("1"));
         assert_eq!(messages[4].content.as_deref(), Some(""));
+        assert_eq!(messages[5].content.as_deref(), Some("no"));
     }
 
     #[test]
@@ -202,10 +189,47 @@ mod tests {
                 "messages[0].tool_calls[0].function.arguments",
             ),
             (json!([{"role": "assistant", "content": "x", "function_call": {}}]), "messages[0].function_call"),
+            (json!([{"role": "user", "content": "x", "contnet": "y"}]), "messages[0].contnet"),
+            (json!([{"role": "user", "content": "x", "refusal": "y"}]), "messages[0].refusal"),
+            (json!([{"role": "assistant", "content": "x", "audio": {"id": "1"}}]), "messages[0].audio"),
+            (
+                json!([{"role": "user", "content": [{"type": "refusal", "refusal": "no"}]}]),
+                "messages[0].content[0].type",
+            ),
+            (
+                json!([{"role": "user", "content": [{"type": "text", "text": "x", "txet": 1}]}]),
+                "messages[0].content[0].txet",
+            ),
         ] {
             let (named, message) = refused(messages.clone());
             assert_eq!(named.as_deref(), Some(param), "{messages}: {message}");
         }
         assert_eq!(read(None).unwrap_err().param.as_deref(), Some("messages"));
+    }
+
+    #[test]
+    fn what_a_content_part_is_instead_of_an_object_is_said() {
+        for (part, at, said) in [
+            (json!("text"), "messages[0].content[0]", "must be an object, not \"text\""),
+            (json!(null), "messages[0].content[0]", "must be an object, not null"),
+            (json!({"type": 3, "text": "x"}), "messages[0].content[0].type", "must be a string, not 3"),
+            (json!({"text": "x"}), "messages[0].content[0].type", "is required"),
+            (json!({"type": "text", "text": 3}), "messages[0].content[0].text", "must be a string, not 3"),
+        ] {
+            let (param, message) = refused(json!([{"role": "user", "content": [part]}]));
+            assert_eq!(param.as_deref(), Some(at), "{part}: {message}");
+            assert!(message.contains(said), "{part}: {message}");
+        }
+    }
+
+    #[test]
+    fn long_names_are_shortened_where_they_are_echoed() {
+        let long = "x".repeat(100_000);
+        for message in
+            [json!({"role": long, "content": "x"}), json!({"role": "user", "content": "x", long.as_str(): 1})]
+        {
+            let (param, message) = refused(json!([message]));
+            assert!(message.len() < 300 && param.is_some_and(|param| param.len() < 150), "{message}");
+        }
     }
 }

@@ -99,7 +99,52 @@ fn what_is_out_of_range_is_named() {
         assert!(error.message.contains(param), "{more}: {}", error.message);
     }
     let message = with(json!({"max_tokens": -1})).unwrap_err().message;
-    assert_eq!(message, "'max_tokens' must be an integer of at least 1, not -1");
+    assert_eq!(message, "'max_tokens' must be an integer from 1 to 18446744073709551615, not -1");
+    let message = with(json!({"max_tokens": 1e20})).unwrap_err().message;
+    assert!(message.contains("from 1 to 18446744073709551615, not 1e"), "{message}");
+}
+
+#[test]
+fn the_entry_that_is_wrong_is_named_with_its_value() {
+    let long = "x".repeat(1025);
+    let many: Value = (0..4097).map(|id| (id.to_string(), json!(1))).collect::<Map<_, _>>().into();
+    for (more, param, said) in [
+        (json!({"logit_bias": {"5": 1, "+5": -1}}), "logit_bias", "logit_bias[\"+5\"]"),
+        (json!({"logit_bias": {"5": 1, "005": -1}}), "logit_bias", "logit_bias[\"005\"]"),
+        (
+            json!({"logit_bias": {"7": "much"}}),
+            "logit_bias",
+            "logit_bias[\"7\"]' must be a number from -100 to 100, not \"much\"",
+        ),
+        (json!({"logit_bias": {"7": 101}}), "logit_bias", "not 101"),
+        (json!({"logit_bias": many}), "logit_bias", "at most 4096"),
+        (json!({"stop": ["a", 1]}), "stop", "'stop[1]' must be a string, not 1"),
+        (json!({"stop": ["a", "b", ""]}), "stop", "'stop[2]' is empty"),
+        (json!({"stop": ""}), "stop", "'stop' is empty"),
+        (json!({"stop": long}), "stop", "'stop' has 1025 bytes, but at most 1024"),
+        (json!({"stop": vec!["x"; 17]}), "stop", "17 texts, but at most 16"),
+        (json!({"stop": 3}), "stop", "not 3"),
+    ] {
+        let error = with(more.clone()).expect_err(&more.to_string());
+        assert_eq!((error.status, error.param.as_deref()), (400, Some(param)), "{}", error.message);
+        assert!(error.message.contains(said), "{}", error.message);
+    }
+    assert_eq!(with(json!({"stop": "x".repeat(1024)})).unwrap().stop.len(), 1);
+}
+
+#[test]
+fn a_name_that_comes_twice_is_refused() {
+    let error = read(br#"{"model": "m", "messages": [], "temperature": 0, "temperature": 1}"#).unwrap_err();
+    assert_eq!((error.status, error.param.as_deref()), (400, Some("temperature")));
+    assert!(error.message.contains("twice"), "{}", error.message);
+}
+
+#[test]
+fn long_names_are_shortened_where_they_are_echoed() {
+    let long = "x".repeat(100_000);
+    for more in [json!({ long.as_str(): 1 }), json!({"logit_bias": { long.as_str(): 1 }})] {
+        assert!(with(more).unwrap_err().body().len() < 500);
+    }
 }
 
 #[test]

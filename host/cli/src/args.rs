@@ -1,13 +1,20 @@
 //! What can be said on the command line.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::num::NonZeroUsize;
+mod engine;
+mod http;
+mod parsers;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::version;
+pub(crate) use self::engine::EngineArgs;
+pub(crate) use self::http::HttpArgs;
+use self::parsers::{address, model};
+use crate::{logging, version};
 
 /// Serves language models to sandboxed WebAssembly components
 ///
@@ -74,6 +81,7 @@ pub(crate) struct LogArgs {
         global = true,
         value_name = "LEVEL",
         default_value = "info",
+        value_parser = logging::level,
         env = "NALA_LOG_LEVEL",
         help_heading = "Logging"
     )]
@@ -131,7 +139,7 @@ pub(crate) struct UpArgs {
 pub(crate) struct ServeArgs {
     /// The model: a name from `nala-host model list` or the path of a GGUF file
     /// [default: what the manifest names, else smollm2-135m-instruct-q4_1]
-    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL")]
+    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL", value_parser = model)]
     pub(crate) model: Option<String>,
 
     /// Where requests are taken; port 0 chooses a free one
@@ -153,61 +161,6 @@ pub(crate) struct ServeArgs {
     pub(crate) code: CodeArgs,
 }
 
-/// How the model is run.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Engine")]
-pub(crate) struct EngineArgs {
-    /// Threads that compute [default: the CPUs granted to this process]
-    #[arg(long, value_name = "N", env = "NALA_THREADS")]
-    pub(crate) threads: Option<NonZeroUsize>,
-
-    /// KV cells, one a token of context, shared by all sessions
-    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().kv_cells, env = "NALA_KV_CELLS")]
-    pub(crate) kv_cells: u32,
-
-    /// Sequences that are computed together
-    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().max_sequences, env = "NALA_MAX_SEQUENCES")]
-    pub(crate) max_sequences: u32,
-
-    /// Tokens of one batch at most; not fewer than sequences
-    #[arg(long, value_name = "N", default_value_t = nala_llama::LoadOptions::default().batch_tokens, env = "NALA_BATCH_TOKENS")]
-    pub(crate) batch_tokens: u32,
-}
-
-/// What the listener allows.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "HTTP")]
-pub(crate) struct HttpArgs {
-    /// Largest request body, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = nala_http::HttpConfig::default().max_body_bytes, env = "NALA_MAX_BODY_BYTES")]
-    pub(crate) max_body_bytes: u64,
-
-    /// Connections open at once
-    #[arg(long, value_name = "N", default_value_t = nala_http::HttpConfig::default().max_connections, env = "NALA_MAX_CONNECTIONS")]
-    pub(crate) max_connections: usize,
-
-    /// After SIGTERM, seconds that running responses may still take
-    #[arg(long, value_name = "SECONDS", default_value_t = nala_http::HttpConfig::default().drain_deadline.as_secs(), env = "NALA_DRAIN_DEADLINE")]
-    pub(crate) drain_deadline: u64,
-
-    /// After SIGTERM, seconds to go on accepting while the probes say 503, so
-    /// that load balancers turn away first
-    #[arg(long, value_name = "SECONDS", default_value_t = nala_http::HttpConfig::default().lame_duck.as_secs(), env = "NALA_LAME_DUCK")]
-    pub(crate) lame_duck: u64,
-}
-
-impl HttpArgs {
-    pub(crate) fn config(&self) -> nala_http::HttpConfig {
-        nala_http::HttpConfig {
-            max_body_bytes: self.max_body_bytes,
-            max_connections: self.max_connections,
-            drain_deadline: Duration::from_secs(self.drain_deadline),
-            lame_duck: Duration::from_secs(self.lame_duck),
-            ..nala_http::HttpConfig::default()
-        }
-    }
-}
-
 /// Where compiled components are kept.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Compiled components")]
@@ -216,9 +169,40 @@ pub(crate) struct CodeArgs {
     #[arg(long, value_name = "DIR", env = "NALA_CACHE_DIR")]
     pub(crate) cache_dir: Option<PathBuf>,
 
-    /// Keep nothing: compile at every start
-    #[arg(long, conflicts_with = "cache_dir")]
+    /// Keep nothing: compile at every start, whatever NALA_CACHE_DIR says
+    #[arg(long)]
     pub(crate) no_cache: bool,
+}
+
+impl Cli {
+    /// Reads the command line. Wrong usage, `--help` and `--version` end the
+    /// process, as clap does.
+    pub(crate) fn read() -> Self {
+        Self::read_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// # Errors
+    /// Wrong usage.
+    pub(crate) fn read_from(line: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(line)?;
+        refuse_contradiction(&matches)?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
+/// `--no-cache` contradicts `--cache-dir`, but overrides the environment, which
+/// clap's own `conflicts_with` would take for a contradiction too.
+fn refuse_contradiction(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((_, verb)) = matches.subcommand() else { return Ok(()) };
+    let on_the_line = |id: &str| {
+        let known = verb.try_contains_id(id).unwrap_or(false);
+        known && verb.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    if on_the_line("no_cache") && on_the_line("cache_dir") {
+        let text = "--no-cache cannot be used with --cache-dir: leave one of them out";
+        return Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Args)]
@@ -254,7 +238,7 @@ Examples:
   nala-host doctor --model ./my-model.gguf --format json")]
 pub(crate) struct DoctorArgs {
     /// Also check this model: a name from `nala-host model list` or a path
-    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL")]
+    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL", value_parser = model)]
     pub(crate) model: Option<String>,
 
     #[command(flatten)]
@@ -289,44 +273,12 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// `127.0.0.1:3000`, `[::]:3000`, `localhost:3000`, or `:3000` and `3000` for
-/// this machine only.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let full = match text.strip_prefix(':') {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None if text.parse::<u16>().is_ok() => format!("127.0.0.1:{text}"),
-        None => text.to_owned(),
-    };
-    let hint = "write IP:PORT, for example 127.0.0.1:3000 or 0.0.0.0:8080";
-    full.to_socket_addrs()
-        .map_err(|error| format!("{error}; {hint}"))?
-        .next()
-        .ok_or_else(|| format!("the name has no address; {hint}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn addresses_may_be_short() {
-        for (text, expected) in [
-            ("127.0.0.1:8080", "127.0.0.1:8080"),
-            (":8080", "127.0.0.1:8080"),
-            ("8080", "127.0.0.1:8080"),
-            ("[::1]:8080", "[::1]:8080"),
-        ] {
-            assert_eq!(address(text).unwrap(), expected.parse().unwrap(), "{text}");
-        }
-        for wrong in ["", "127.0.0.1", "127.0.0.1:99999", ":x"] {
-            assert!(address(wrong).unwrap_err().contains("IP:PORT"), "{wrong}");
-        }
     }
 }

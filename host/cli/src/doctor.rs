@@ -7,11 +7,12 @@ mod problems;
 use std::io::Write;
 
 use nala_machine::Machine;
-use nala_models::{Listed, Store};
+use nala_models::{DEFAULT_MODEL, Listed, Store};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{DoctorArgs, OutputFormat};
+use crate::console::Help;
 use crate::models::mebibytes;
 use crate::{model, version};
 
@@ -20,6 +21,12 @@ use crate::{model, version};
 pub(crate) struct Problem {
     pub(crate) what: String,
     pub(crate) fix: String,
+}
+
+impl Problem {
+    fn to_error(&self) -> anyhow::Error {
+        Help { what: self.what.clone(), help: self.fix.clone() }.into()
+    }
 }
 
 /// A default in force.
@@ -31,17 +38,22 @@ pub(crate) struct Setting {
     pub(crate) meaning: &'static str,
 }
 
-/// Runs the verb. Problems are printed and are no failure of the verb.
+/// Runs the verb. Problems are printed and are no failure of the verb, but for
+/// those of a model that was asked about.
 ///
 /// # Errors
-/// Standard output cannot be written, or there is no folder for models.
+/// Standard output cannot be written, there is no folder for models, or the
+/// model that was named cannot be served.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
     let machine = Machine::probe();
     let kernels = nala_llama::system_info();
     let store = Store::open_default()?;
     let listed = store.list()?;
     let settings = defaults::all(&machine);
-    let problems = problems::find(&machine, &store, args.model.as_deref());
+    let mut problems = problems::of_machine(&machine);
+    let of_model = problems::of_model(&machine, &store, args.model.as_deref().unwrap_or(DEFAULT_MODEL));
+    let unusable = of_model.as_ref().zip(args.model.as_ref()).map(|(problem, _)| problem.to_error());
+    problems.extend(of_model);
     let mut out = std::io::stdout().lock();
     match args.output.format {
         OutputFormat::Json => {
@@ -67,7 +79,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
             print_problems(&mut out, &problems)?;
         }
     }
-    Ok(())
+    unusable.map_or(Ok(()), Err)
 }
 
 /// `NAME = 1` pairs as an object; sections (`CPU :`) are left out.

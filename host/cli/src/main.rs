@@ -4,6 +4,7 @@ mod answer;
 mod args;
 mod builtin;
 mod completions;
+mod component;
 mod console;
 mod doctor;
 mod logging;
@@ -18,14 +19,12 @@ mod version;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Cli, Verb};
 use crate::console::Console;
 
 fn main() -> ExitCode {
     // Wrong usage ends here, with status 2.
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let console = Console::new(cli.log.log_format);
     logging::start(&cli.log, console);
     match dispatch(cli, console) {

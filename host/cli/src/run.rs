@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use nala_models::DEFAULT_MODEL;
-use nala_wasm::{Grant, Source};
+use nala_wasm::Grant;
 
 use crate::answer::Routing;
 use crate::args::RunArgs;
 use crate::builtin;
+use crate::component;
 use crate::console::Console;
 use crate::ready::Sample;
-use crate::serve::{self, Prepared, Preparing, load_error};
+use crate::serve::{self, Prepared, Preparing};
 
 /// Runs the verb.
 ///
@@ -25,7 +26,7 @@ fn prepare(preparing: &Preparing, path: &Path, model: Option<&str>) -> anyhow::R
     let name = path.file_stem().map_or_else(|| "app".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let runtime = &preparing.runtime;
     // Before a model is loaded, which takes longer.
-    let compiled = runtime.compile(&name, Source::File(path)).map_err(|error| load_error(error, None))?;
+    let compiled = component::compile(runtime, &name, path, None)?;
     let needs_model = compiled.imports_models();
     let engines = match (needs_model, model) {
         (true, model) => vec![preparing.loader.load(model.unwrap_or(DEFAULT_MODEL))?],
@@ -37,7 +38,7 @@ fn prepare(preparing: &Preparing, path: &Path, model: Option<&str>) -> anyhow::R
     };
     let renderer = if compiled.imports_renderer() { Some(builtin::renderer(runtime)?) } else { None };
     let grant = Grant { models: engines.clone(), renderer, ..Grant::default() };
-    let app = runtime.load(&compiled, grant).map_err(|error| load_error(error, None))?;
+    let app = runtime.load(&compiled, grant).map_err(|error| component::explain(error, None))?;
     let what = match engines.first() {
         Some(engine) => format!("{name} with {}", engine.name()),
         None => name,

@@ -1,5 +1,7 @@
 //! The life of a serving host: listeners, then what they serve, then the end.
 
+mod ending;
+
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use crate::args::{CodeArgs, ServeArgs};
 use crate::console::{Console, Help};
 use crate::models::Loader;
 use crate::ready::{self, Ready, Sample};
+use crate::serve::ending::{GRACE, Patience};
 use crate::signals::Signals;
 
 /// How long threads that still compile or load are waited for at the end.
@@ -96,7 +99,9 @@ where
         &Ready { what: &what, address, admin: admin.as_ref().map(|admin| admin.address), sample: &sample },
     );
 
-    let ending = tokio::spawn(end(signals, shutdown.clone(), console, args.http.drain_deadline));
+    let patience = Patience::of(&args.http);
+    let ending =
+        tokio::spawn(ending::end(signals, shutdown.clone(), console, patience, move || ending::by_force(console)));
     let (report, lost) = tokio::select! {
         report = &mut serving => (report, None),
         lost = first_lost(&engines) => {
@@ -108,10 +113,7 @@ where
         }
     };
     let report = report.context("the server ended unexpectedly")?;
-    ending.abort();
-    for engine in &engines {
-        engine.shutdown().await;
-    }
+    ending::engines(&engines, console, GRACE).await;
     if let Some(admin) = admin {
         admin.stop().await;
     }
@@ -120,6 +122,8 @@ where
         1 => console.warn("Stopped; one connection was cut off."),
         n => console.warn(&format!("Stopped; {n} connections were cut off.")),
     }
+    // To the very end a signal ends the process.
+    ending.abort();
     match lost {
         None => Ok(()),
         Some(lost) => Err(Help {
@@ -208,36 +212,6 @@ pub(crate) fn cache(args: &CodeArgs) -> CompileCache {
     match args.cache_dir.clone().or_else(own) {
         Some(dir) => CompileCache::Directory(dir),
         None => CompileCache::Off,
-    }
-}
-
-/// Waits for a signal and drains; a second signal cuts.
-async fn end(mut signals: Signals, shutdown: Shutdown, console: Console, deadline: u64) {
-    signals.next().await;
-    console
-        .say(&format!("Stopping: running responses may take {deadline} s more; the same signal again cuts them off."));
-    shutdown.drain();
-    signals.next().await;
-    console.say("Cutting off what still runs.");
-    shutdown.cut();
-}
-
-/// An error of loading a component, with what helps where its own text does not
-/// say so.
-pub(crate) fn load_error(error: nala_wasm::LoadError, build: Option<&str>) -> anyhow::Error {
-    let missing =
-        matches!(&error, nala_wasm::LoadError::Read { error, .. } if error.kind() == std::io::ErrorKind::NotFound);
-    match (missing, build) {
-        (true, Some(build)) => {
-            let what = "a component is not built yet".to_owned();
-            anyhow::Error::new(error).context(Help { what, help: format!("build it: {build}") })
-        }
-        (true, None) => {
-            let what = "the component is not there".to_owned();
-            let help = "give the path of a component, for example target/wasm32-wasip2/release/app.wasm".to_owned();
-            anyhow::Error::new(error).context(Help { what, help })
-        }
-        _ => anyhow::Error::new(error),
     }
 }
 

@@ -14,9 +14,10 @@ use nala_wasm::{App, Compiled, Grant, Limits, Renderer, Source};
 use crate::answer::Routing;
 use crate::args::UpArgs;
 use crate::builtin;
+use crate::component;
 use crate::console::{Console, Help};
 use crate::ready::Sample;
-use crate::serve::{self, Prepared, Preparing, load_error};
+use crate::serve::{self, Prepared, Preparing};
 
 /// Runs the verb.
 ///
@@ -136,11 +137,8 @@ impl<'a> Loading<'a> {
         if let Some(compiled) = self.compiled.get(id) {
             return Ok(compiled.clone());
         }
-        let compiled = self
-            .preparing
-            .runtime
-            .compile(id, Source::File(&component.source))
-            .map_err(|error| load_error(error, build(component).as_deref()))?;
+        let compiled = component::compile(&self.preparing.runtime, id, &component.source, build(component).as_deref())
+            .with_context(|| component.place.clone())?;
         self.compiled.insert(id.to_owned(), compiled.clone());
         Ok(compiled)
     }
@@ -164,7 +162,8 @@ impl<'a> Loading<'a> {
             .preparing
             .runtime
             .load(&compiled, grant)
-            .map_err(|error| load_error(error, build(component).as_deref()))?;
+            .map_err(|error| component::explain(error, build(component).as_deref()))
+            .with_context(|| component.place.clone())?;
         self.apps.insert(id.to_owned(), app.clone());
         Ok(app)
     }
@@ -179,7 +178,8 @@ impl<'a> Loading<'a> {
             .preparing
             .runtime
             .load_renderer(&compiled, limits(Limits::renderer(), component))
-            .map_err(|error| load_error(error, build(component).as_deref()))?;
+            .map_err(|error| component::explain(error, build(component).as_deref()))
+            .with_context(|| component.place.clone())?;
         let renderer = Arc::new(renderer);
         self.renderers.insert(id.to_owned(), Arc::clone(&renderer));
         Ok(renderer)

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail by panicking")]
 
+mod support;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 struct Ran {
     code: Option<i32>,
@@ -14,19 +16,11 @@ struct Ran {
 
 /// Runs the binary with no models, no cache and nothing of the user's settings.
 fn nala(home: &Path, args: &[&str]) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_nala-host"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("NALA_")) {
-        command.env_remove(name);
-    }
-    let output = command
-        .args(args)
-        .current_dir(home)
-        .env("HOME", home)
-        .env("NALA_MODELS_DIR", home.join("models"))
-        .env_remove("XDG_CACHE_HOME")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    ran(support::command(home).args(args))
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let output = command.output().unwrap();
     Ran {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -47,6 +41,20 @@ fn wrong_usage_is_status_2_and_says_what_is_wrong() {
         (&["up", "--listen", "127.0.0.1:99999"], "IP:PORT"),
         (&["up", "--threads", "0"], "--threads"),
         (&["up", "--kv-cells", "-1"], "-1"),
+        (&["up", "--kv-cells", "0"], "from 1 to 16777216"),
+        (&["up", "--kv-cells", "99999999999"], "from 1 to 16777216"),
+        (&["up", "--threads", "0"], "at least 1"),
+        (&["up", "--threads", "-1"], "'--threads <N>': must be a whole number of at least 1"),
+        (&["up", "--threads", "x"], "'--threads <N>': must be a whole number of at least 1"),
+        (&["up", "--max-connections", "18446744073709551615"], "'--max-connections <N>': must be a whole number from"),
+        (&["up", "--max-connections", "0"], "from 1 to 1000000"),
+        (&["up", "--max-body-bytes", "0"], "from 1 to"),
+        (&["up", "--max-sequences", "257"], "from 1 to 256"),
+        (&["up", "--batch-tokens", "0"], "from 1 to 1048576"),
+        (&["up", "--drain-deadline", "18446744073709551615"], "from 0 to 86400"),
+        (&["up", "--lame-duck", "-1"], "from 0 to 86400"),
+        (&["up", "--model", ""], "the name is empty"),
+        (&["--log-level", "garbage", "doctor"], "debug and trace"),
         (&["up", "--no-cache", "--cache-dir", "x"], "--cache-dir"),
         (&["model", "pull"], "NAME"),
         (&["completions", "cmd"], "bash"),
@@ -77,6 +85,54 @@ fn the_version_names_what_computes() {
     let said = run(&["--version"]).stdout;
     assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
     assert!(said.contains("llama.cpp") && said.contains("ggml"), "{said}");
+}
+
+#[test]
+fn a_flag_overrides_the_environment() {
+    let home = tempfile::tempdir().unwrap();
+    let ran = ran(support::command(home.path())
+        .args(["run", "no-such.wasm", "--no-cache", "--listen", "127.0.0.1:0"])
+        .env("NALA_CACHE_DIR", home.path()));
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no-such.wasm"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_unread() {
+    let home = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(home.path().join("pipe")).status().unwrap().success());
+    let manifest = |source: &str| {
+        format!(
+            "spin_manifest_version = 2\n[application]\nname = \"x\"\n[[trigger.http]]\nroute = \"/...\"\n\
+             component = \"x\"\n[component.x]\nsource = {source:?}\n"
+        )
+    };
+    std::fs::write(home.path().join("zero.toml"), manifest("/dev/zero")).unwrap();
+    std::fs::write(home.path().join("pipe.toml"), manifest("pipe")).unwrap();
+    for (verb, path) in [
+        ("up", "/dev/zero"),
+        ("up", "pipe"),
+        ("run", "/dev/zero"),
+        ("run", "pipe"),
+        ("up", "zero.toml"),
+        ("up", "pipe.toml"),
+    ] {
+        let ran = nala(home.path(), &[verb, path, "--listen", "127.0.0.1:0"]);
+        assert_eq!(ran.code, Some(1), "{verb} {path}: {}", ran.stderr);
+        assert!(ran.stderr.contains("no regular file"), "{verb} {path}: {}", ran.stderr);
+        if path.ends_with(".toml") {
+            assert!(ran.stderr.contains(&format!("{path}:7: component `x`")), "{verb} {path}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn the_doctor_fails_for_a_model_that_was_named_and_is_not_there() {
+    let ran = run(&["doctor", "--model", "/nope"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("/nope") && ran.stderr.contains("check the path"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("model pull"), "{}", ran.stderr);
+    assert_eq!(run(&["doctor"]).code, Some(0));
 }
 
 #[test]

@@ -21,6 +21,7 @@
 mod activity;
 mod admin;
 mod body;
+mod check;
 mod config;
 mod connection;
 mod error;

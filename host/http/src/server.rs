@@ -104,7 +104,8 @@ impl Server {
             HeaderValue::from_str(&self.local.to_string()).unwrap_or_else(|_| HeaderValue::from_static("localhost"));
         let accepting = Accepting {
             builder: Arc::new(connection::builder(&self.config)),
-            slots: Arc::new(Semaphore::new(self.config.max_connections)),
+            // More than a semaphore can count is as good as no limit.
+            slots: Arc::new(Semaphore::new(self.config.max_connections.min(Semaphore::MAX_PERMITS))),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
             tasks: TaskTracker::new(),
             ends: Ends::default(),

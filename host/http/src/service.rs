@@ -5,13 +5,14 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderValue};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::header::{CONTENT_TYPE, EXPECT, HeaderValue};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use tracing::{Instrument, Level};
 
 use crate::activity::Activity;
 use crate::body::{BodyLimits, Fault, Linger, RequestBody, ResponseBody};
+use crate::check;
 use crate::config::HttpConfig;
 use crate::error::HostError;
 use crate::handler::Handler;
@@ -70,7 +71,7 @@ impl<H: Handler> Shared<H> {
         let linger = linger(&request);
         let limits = BodyLimits { bytes: self.config.max_body_bytes, silence: self.config.body_timeout, linger };
         let fault = Arc::new(Fault::default());
-        let checked = self.check(&mut request);
+        let checked = check::check(&mut request, &self.config, &self.local);
         let mut request =
             request.map(|body| RequestBody::new(body, limits, fault.clone(), self.metrics.request_bytes.clone()));
         checked?;
@@ -104,72 +105,11 @@ impl<H: Handler> Shared<H> {
             ))
         })
     }
-
-    /// Refuses what no handler should see.
-    fn check(&self, request: &mut Request<Incoming>) -> Result<(), HostError> {
-        if request.method() == Method::CONNECT {
-            return Err(HostError::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "This server is not a proxy: CONNECT is not supported.",
-            ));
-        }
-        let size = header_bytes(request.headers());
-        if size > self.config.max_header_bytes {
-            return Err(HostError::new(
-                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                "headers_too_large",
-                format!(
-                    "The request's headers take {size} bytes; the limit is {} bytes.",
-                    self.config.max_header_bytes
-                ),
-            )
-            .closing());
-        }
-        self.check_host(request)?;
-        let declared = request
-            .headers()
-            .get(CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.parse::<u64>().ok());
-        if let Some(declared) = declared.filter(|len| *len > self.config.max_body_bytes) {
-            return Err(HostError::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("The request body has {declared} bytes; the limit is {} bytes.", self.config.max_body_bytes),
-            )
-            .closing());
-        }
-        Ok(())
-    }
-
-    /// One host, named once (RFC 9112, section 3.2); old clients that name none
-    /// get the listener's address.
-    fn check_host(&self, request: &mut Request<Incoming>) -> Result<(), HostError> {
-        let hosts = request.headers().get_all(HOST).iter().count();
-        let named = hosts > 0 || request.uri().authority().is_some();
-        if hosts > 1 || (!named && request.version() == Version::HTTP_11) {
-            return Err(HostError::new(
-                StatusCode::BAD_REQUEST,
-                "bad_host",
-                "The request must carry exactly one Host header.",
-            )
-            .closing());
-        }
-        if !named {
-            request.headers_mut().insert(HOST, self.local.clone());
-        }
-        Ok(())
-    }
 }
 
 fn linger(request: &Request<Incoming>) -> Linger {
     let waits = request.headers().contains_key(EXPECT);
     if waits || request.version() >= Version::HTTP_2 { Linger::Leave } else { Linger::Read }
-}
-
-fn header_bytes(headers: &HeaderMap) -> usize {
-    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
 fn health(method: &Method, phase: Phase) -> Result<Response<ResponseBody>, HostError> {

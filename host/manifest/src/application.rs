@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use toml::{Spanned, Value};
 
 use crate::diagnostic::{Error, Source};
 use crate::routes::{Route, RouteTable};
-use crate::{quantity, raw, refused};
+use crate::{file, quantity, raw, refused, renderers};
 
 /// An application: components and the routes they answer.
 #[derive(Debug, Clone)]
@@ -44,6 +43,9 @@ pub struct HttpTrigger {
 /// `[component.ID]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
+    /// Where it is described, for errors of loading it: "spin.toml:12:
+    /// component `id` cannot be served".
+    pub place: String,
     /// The Wasm file, joined to the manifest's folder.
     pub source: PathBuf,
     /// One line about it.
@@ -105,7 +107,7 @@ impl Application {
     /// # Errors
     /// [`Error::Read`], and those of [`Application::parse`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        let text = file::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = path.display().to_string();
         Self::parse_named(Source { file: &file, text: &text }, folder)
@@ -151,6 +153,13 @@ impl Application {
 
         let application_span = manifest.application.span();
         let application = manifest.application.into_inner();
+        if application.name.get_ref().trim().is_empty() {
+            return Err(source.error(
+                application.name.span(),
+                "the application's `name` is empty",
+                "write a name for logs and messages, such as \"my-app\"",
+            ));
+        }
         let defaults = match application.tool.nala {
             Some(tool) => limits(tool.limits, Limits::default(), source)?,
             None => Limits::default(),
@@ -167,15 +176,18 @@ impl Application {
         }
         let mut used: BTreeSet<String> = triggers.iter().map(|t| t.component.clone()).collect();
         let mut components = BTreeMap::new();
+        for id in manifest.component.keys() {
+            check_id(id, source)?;
+        }
+        renderers::check(&manifest.component, source)?;
         for (id, raw) in manifest.component {
-            check_id(&id, source)?;
-            let component = component(id.get_ref(), raw, &ids, defaults, base_dir, source)?;
+            let component = component(&id, raw, defaults, base_dir, source)?;
             used.extend(component.renderer.clone());
             components.insert(id.into_inner(), component);
         }
         let warnings = ids.difference(&used).map(|id| Warning::UnusedComponent(id.clone())).collect();
         Ok(Self {
-            name: application.name,
+            name: application.name.into_inner(),
             version: application.version,
             description: application.description,
             authors: application.authors,
@@ -241,7 +253,7 @@ fn triggers(raw: Vec<raw::HttpTrigger>, ids: &BTreeSet<String>, source: Source<'
                 "move it to a table [component.ID] and write `component = \"ID\"`",
             ));
         };
-        check_known(component, raw.component.span(), ids, source)?;
+        renderers::check_known(component, raw.component.span(), ids, source)?;
         if let Err(other) = table.insert(route.clone(), ()) {
             return Err(source.error(
                 raw.route.span(),
@@ -255,9 +267,8 @@ fn triggers(raw: Vec<raw::HttpTrigger>, ids: &BTreeSet<String>, source: Source<'
 }
 
 fn component(
-    id: &str,
+    id: &Spanned<String>,
     raw: raw::Component,
-    ids: &BTreeSet<String>,
     defaults: Limits,
     base_dir: &Path,
     source: Source<'_>,
@@ -293,17 +304,8 @@ fn component(
         None => (None, defaults),
         Some(tool) => (tool.renderer, limits(tool.limits, defaults, source)?),
     };
-    if let Some(renderer) = &renderer {
-        check_known(renderer.get_ref(), renderer.span(), ids, source)?;
-        if renderer.get_ref() == id {
-            return Err(source.error(
-                renderer.span(),
-                format!("component `{id}` cannot be its own renderer"),
-                "name another component that exports nala:chat",
-            ));
-        }
-    }
     Ok(Component {
+        place: format!("{}: component `{}` cannot be served", source.place(id.span()), id.get_ref()),
         source: path,
         description: raw.description,
         ai_models: raw.ai_models,
@@ -324,24 +326,6 @@ fn check_id(id: &Spanned<String>, source: Source<'_>) -> Result<(), Error> {
         format!("`{text}` cannot be the identifier of a component"),
         "use letters, digits, `-` and `_`, beginning with a letter",
     ))
-}
-
-fn check_known(
-    id: &str,
-    span: std::ops::Range<usize>,
-    ids: &BTreeSet<String>,
-    source: Source<'_>,
-) -> Result<(), Error> {
-    if ids.contains(id) {
-        return Ok(());
-    }
-    let known = ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>();
-    let help = if known.is_empty() {
-        format!("add a table [component.{id}]")
-    } else {
-        format!("add a table [component.{id}], or name one of {}", known.join(", "))
-    };
-    Err(source.error(span, format!("there is no component `{id}`"), help))
 }
 
 fn limits(raw: raw::Limits, defaults: Limits, source: Source<'_>) -> Result<Limits, Error> {

@@ -135,11 +135,14 @@ fn mistakes_are_named_with_place_and_way_out() {
         ("= 2\n", "= \"1\"\n", "only version 2", 1),
         ("name = \"nala\"", "nane = \"nala\"", "unknown field `nane`", 4),
         ("name = \"nala\"", "name = 1", "invalid type", 4),
+        ("name = \"nala\"", "name = \"\"", "`name` is empty", 4),
         ("memory = \"32MiB\"", "memory = \"32\"", "is no size", 10),
         ("wall = \"1m\"", "wall = \"0s\"", "is no duration", 11),
         ("wall = \"1m\"", "wahl = \"1m\"", "unknown field `wahl`", 11),
         ("\"/v1/...\"", "\"v1\"", "begins with `/`", 17),
         ("\"/v1/...\"", "{ private = true }", "private", 17),
+        ("\"/v1/...\"", "\"/v1/*\"", "write `/...`", 17),
+        ("\"/v1/...\"", "\"/%zz\"", "two hexadecimal digits", 17),
         ("component = \"openai\"", "component = \"opnai\"", "no component `opnai`", 18),
         ("component = \"openai\"", "component = { source = \"x\" }", "inside of a trigger", 18),
         ("component = \"openai\"", "component = \"openai\"\nexecutor = { type = \"wagi\" }", "wagi", 19),
@@ -162,6 +165,22 @@ fn mistakes_are_named_with_place_and_way_out() {
         assert!(error.message.contains(message), "{to}: {error}");
         assert_eq!(error.line, line, "{to}: {error}");
     }
+}
+
+#[test]
+fn renderers_that_need_each_other_are_refused_at_their_place() {
+    let error = invalid(&format!("{GOOD}tool.nala.renderer = \"openai\"\n"));
+    assert!(error.message.contains("`chat-template` -> `openai` -> `chat-template`"), "{error}");
+    assert_eq!(error.line, 42, "{error}");
+    // The one that is in no circle itself is fine on its way into none.
+    let chain = format!("{GOOD}tool.nala.renderer = \"last\"\n[component.last]\nsource = \"l\"\n");
+    assert!(parse(&chain).is_ok());
+}
+
+#[test]
+fn a_component_knows_where_it_is_described() {
+    let place = &parse(GOOD).unwrap().component("openai").unwrap().place.clone();
+    assert_eq!(place, "spin.toml:20: component `openai` cannot be served");
 }
 
 #[test]
@@ -218,7 +237,7 @@ fn a_file_is_read_from_its_folder() {
     let path = dir.path().join("spin.toml");
     let missing = Application::read(&path).unwrap_err().to_string();
     assert!(missing.contains("give the path of a spin.toml"), "{missing}");
-    fs::write(&path, GOOD).unwrap();
+    std::fs::write(&path, GOOD).unwrap();
     let application = Application::read(&path).unwrap();
     let source = &application.component("openai").unwrap().source;
     assert_eq!(*source, dir.path().join("target/openai.wasm"));

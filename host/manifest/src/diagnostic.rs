@@ -64,6 +64,12 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// `FILE:LINE` of a span, for errors that come when the text is gone.
+    pub(crate) fn place(self, span: Range<usize>) -> String {
+        let line = self.text.get(..span.start).unwrap_or("").matches('\n').count() + 1;
+        format!("{}:{line}", self.file)
+    }
+
     /// An error at `span`, in bytes of the text.
     pub(crate) fn error(self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Error {
         // A span from the parser lies on character bounds; if one ever does

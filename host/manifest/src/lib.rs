@@ -11,9 +11,11 @@ pub mod routes;
 
 mod application;
 mod diagnostic;
+mod file;
 mod quantity;
 mod raw;
 mod refused;
+mod renderers;
 
 pub use application::{Application, Build, Component, HttpTrigger, Limits, Warning};
 pub use diagnostic::{Diagnostic, Error};

@@ -26,7 +26,7 @@ pub(crate) struct Manifest {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Application {
-    pub(crate) name: String,
+    pub(crate) name: Spanned<String>,
     pub(crate) version: Option<String>,
     pub(crate) description: Option<String>,
     #[serde(default)]

@@ -41,6 +41,12 @@ pub enum InvalidRoute {
     /// `:` without a name, or with the same name as another.
     #[error("a parameter needs a name of its own, as in `/users/:id`")]
     Parameter,
+    /// `*`, which other programs take for a wildcard.
+    #[error("a route has no `*`: write `/...` for everything below a path, or `/:name` for one segment")]
+    Star,
+    /// `%` without two hexadecimal digits behind it.
+    #[error("a `%` begins an escape of two hexadecimal digits, as in `/a%20b`")]
+    Escape,
     /// A query, a fragment, a space or a control character.
     #[error("a route has no `?`, `#`, spaces or control characters")]
     Character,
@@ -124,6 +130,12 @@ impl FromStr for Route {
         if text.contains(|c: char| c.is_control() || c.is_whitespace() || matches!(c, '?' | '#')) {
             return Err(InvalidRoute::Character);
         }
+        if text.contains('*') {
+            return Err(InvalidRoute::Star);
+        }
+        if !text.split('%').skip(1).all(begins_with_two_digits) {
+            return Err(InvalidRoute::Escape);
+        }
         let inner = text.strip_prefix('/').ok_or(InvalidRoute::NoSlash)?;
         if text.contains("//") {
             return Err(InvalidRoute::EmptySegment);
@@ -153,6 +165,10 @@ impl FromStr for Route {
         }
         Ok(route)
     }
+}
+
+fn begins_with_two_digits(text: &str) -> bool {
+    text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 impl fmt::Display for Route {

@@ -52,6 +52,11 @@ fn only_what_matches_the_same_paths_is_double() {
 }
 
 #[test]
+fn a_route_may_be_percent_encoded() {
+    assert!(table(&["/a%20b"]).find("/a%20b").is_some());
+}
+
+#[test]
 fn malformed_routes_are_refused() {
     for (text, expected) in [
         ("", InvalidRoute::NoSlash),
@@ -64,6 +69,11 @@ fn malformed_routes_are_refused() {
         ("/:a/:a", InvalidRoute::Parameter),
         ("/a?b", InvalidRoute::Character),
         ("/a b", InvalidRoute::Character),
+        ("/*", InvalidRoute::Star),
+        ("/a/*/b", InvalidRoute::Star),
+        ("/%zz", InvalidRoute::Escape),
+        ("/a%2", InvalidRoute::Escape),
+        ("/%", InvalidRoute::Escape),
     ] {
         assert_eq!(text.parse::<Route>(), Err(expected), "{text}");
     }

@@ -7,14 +7,8 @@ use nala_models::{DEFAULT_MODEL, Store};
 use super::Problem;
 use crate::models::mebibytes;
 
-/// Looks for problems of the machine, and of `model` or the default one.
-pub(super) fn find(machine: &Machine, store: &Store, model: Option<&str>) -> Vec<Problem> {
-    let mut problems = of_machine(machine);
-    problems.extend(of_model(machine, store, model.unwrap_or(DEFAULT_MODEL)));
-    problems
-}
-
-fn of_machine(machine: &Machine) -> Vec<Problem> {
+/// Looks for problems of the machine.
+pub(super) fn of_machine(machine: &Machine) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(quota) = machine.grant.quota.as_ref().filter(|quota| quota.cpus() < 1.0) {
         problems.push(Problem {
@@ -36,10 +30,11 @@ fn of_machine(machine: &Machine) -> Vec<Problem> {
     problems
 }
 
-fn of_model(machine: &Machine, store: &Store, model: &str) -> Option<Problem> {
+/// Looks for what keeps a model from being served on the machine.
+pub(super) fn of_model(machine: &Machine, store: &Store, model: &str) -> Option<Problem> {
     let path = match store.resolve(model) {
         Ok(path) => path,
-        Err(error) => return Some(unusable(model, &error)),
+        Err(error) => return Some(unresolved(model, &error)),
     };
     let header = match Header::read(&path) {
         Ok(header) => header,
@@ -54,6 +49,15 @@ fn of_model(machine: &Machine, store: &Store, model: &str) -> Option<Problem> {
         ),
         fix: "use a smaller model or quantisation, or raise the memory limit".to_owned(),
     })
+}
+
+fn unresolved(model: &str, error: &nala_models::Error) -> Problem {
+    let mut problem = unusable(model, error);
+    // A file of one's own cannot be pulled.
+    if matches!(error, nala_models::Error::NoSuchFile { .. }) {
+        problem.fix = "check the path, or choose a name from `nala-host model list`".to_owned();
+    }
+    problem
 }
 
 /// The errors of the models crate say what to do in their own text.
@@ -90,5 +94,7 @@ mod tests {
         let machine = Machine::probe_of(&MemoryTree::new(), &(0..4).collect::<Affinity>());
         let problem = of_model(&machine, &store, DEFAULT_MODEL).unwrap();
         assert!(problem.fix.contains("nala-host model pull smollm2-135m-instruct-q4_1"), "{problem:?}");
+        let problem = of_model(&machine, &store, "/nope.gguf").unwrap();
+        assert!(problem.fix.contains("check the path") && !problem.fix.contains("pull"), "{problem:?}");
     }
 }

@@ -3,9 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use clap::Parser;
-use nala_engine::EngineConfig;
 use nala_engine::fake::Fake;
+use nala_engine::{Backend, BackendLimits, BatchEntry, DecodeError, EngineConfig, LoadedModel, SeqId, SessionOptions};
 use nala_http::HEALTH_PATH;
 use nala_manifest::routes::RouteTable;
 
@@ -19,7 +18,7 @@ fn free() -> SocketAddr {
 fn args(listen: SocketAddr, admin: SocketAddr) -> ServeArgs {
     let (listen, admin) = (listen.to_string(), admin.to_string());
     let line = ["nala-host", "run", "app.wasm", "--no-cache", "--listen", &listen, "--admin-listen", &admin];
-    match Cli::parse_from(line).verb {
+    match Cli::read_from(line.map(Into::into)).unwrap().verb {
         Verb::Run(run) => run.serve,
         _ => unreachable!("`run` was asked for"),
     }
@@ -86,4 +85,41 @@ fn an_engine_that_ends_unasked_ends_the_host_with_an_error() {
 
 async fn get_apart(address: SocketAddr, path: &'static str) -> String {
     tokio::task::spawn_blocking(move || get(address, path)).await.unwrap()
+}
+
+/// A backend whose first decode never ends.
+struct Hung;
+
+impl Backend for Hung {
+    fn limits(&self) -> BackendLimits {
+        Fake::default().backend().limits()
+    }
+
+    fn decode(&mut self, _: &[BatchEntry]) -> Result<(), DecodeError> {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    fn logits(&self, _: usize) -> Option<&[f32]> {
+        None
+    }
+
+    fn truncate(&mut self, _: SeqId, _: u32) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_is_left_behind() {
+    let backend: Box<dyn FnOnce() -> _ + Send> = Box::new(|| Ok(Box::new(Hung) as Box<dyn Backend>));
+    let model = LoadedModel { backend, ..Fake::default().load() };
+    let engine = Engine::start("hung", model, EngineConfig::default()).unwrap();
+    let mut session = engine.open_session(SessionOptions { max_tokens: None, scope: "test".into() }).unwrap();
+    tokio::spawn(async move { session.prefill(vec![1]).await.map(|_| ()) });
+    // The engine is in its step when it is told to end.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let engines = [engine];
+    let ended = ending::engines(&engines, Console::Plain, Duration::from_millis(100));
+    tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it is waited for without end");
 }

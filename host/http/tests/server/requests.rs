@@ -28,6 +28,49 @@ async fn nonsense_gets_400_and_the_next_client_is_served() {
 }
 
 #[tokio::test]
+async fn a_host_that_is_none_is_refused_at_once() {
+    let server = start(HttpConfig::default(), handler_fn(|_| async { Ok(text("fine")) })).await;
+    let head = |host: &[u8]| [b"GET /v1/models HTTP/1.1\r\nhost: ", host, b"\r\n\r\n"].concat();
+    for host in [&b"\xff"[..], "ä.de".as_bytes(), b"user@x", b"a b", b"x:99999", b""] {
+        let mut client = Client::connect(server.addr).await;
+        let began = std::time::Instant::now();
+        client.send(head(host)).await;
+        let answer = client.rest().await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains(r#""code":"bad_host""#), "{host:?}: {answer}");
+        assert!(began.elapsed() < std::time::Duration::from_millis(500), "{host:?} took {:?}", began.elapsed());
+    }
+    let mut client = Client::connect(server.addr).await;
+    client.send(head(b"[::1]:3000")).await;
+    client.until("fine").await;
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_do_is_named() {
+    let server = start(HttpConfig::default(), handler_fn(|_| async { Ok(text("fine")) })).await;
+    for (header, status, code) in [
+        ("transfer-encoding: gzip, chunked", 501, "unsupported_transfer_encoding"),
+        ("expect: 200-ok\r\ncontent-length: 1", 417, "unsupported_expectation"),
+    ] {
+        let mut client = Client::connect(server.addr).await;
+        client.send(format!("POST / HTTP/1.1\r\nhost: x\r\n{header}\r\n\r\n")).await;
+        let answer = client.until("}}").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(code), "{header}: {answer}");
+    }
+    let mut client = Client::connect(server.addr).await;
+    client.send("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n").await;
+    client.until("fine").await;
+}
+
+#[tokio::test]
+async fn a_limit_past_all_counting_is_no_panic() {
+    let config = HttpConfig { max_connections: usize::MAX, ..HttpConfig::default() };
+    let server = start(config, handler_fn(|_| async { Ok(text("fine")) })).await;
+    let mut client = Client::connect(server.addr).await;
+    client.get("/").await;
+    client.until("fine").await;
+}
+
+#[tokio::test]
 async fn connect_is_refused() {
     let server = start(HttpConfig::default(), handler_fn(|_| async { Ok(text("fine")) })).await;
     let mut client = Client::connect(server.addr).await;

@@ -1,0 +1,70 @@
+//! What single options may be. Each error says what would be right; clap adds
+//! the option and what was given.
+
+use std::fmt::Display;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// A whole number within a range, both ends included.
+pub(super) fn within<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(format!("must be a whole number from {} to {}", range.start(), range.end())),
+    }
+}
+
+/// The name or the path of a model; which of them is seen when it is loaded.
+pub(super) fn model(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("the name is empty; write a name from `nala-host model list` or the path of a GGUF file".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// `127.0.0.1:3000`, `[::]:3000`, `localhost:3000`, or `:3000` and `3000` for
+/// this machine only.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let full = match text.strip_prefix(':') {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None if text.parse::<u16>().is_ok() => format!("127.0.0.1:{text}"),
+        None => text.to_owned(),
+    };
+    let hint = "write IP:PORT, for example 127.0.0.1:3000 or 0.0.0.0:8080";
+    full.to_socket_addrs()
+        .map_err(|error| format!("{error}; {hint}"))?
+        .next()
+        .ok_or_else(|| format!("the name has no address; {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_may_be_short() {
+        for (text, expected) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            (":8080", "127.0.0.1:8080"),
+            ("8080", "127.0.0.1:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+        ] {
+            assert_eq!(address(text).unwrap(), expected.parse().unwrap(), "{text}");
+        }
+        for wrong in ["", "127.0.0.1", "127.0.0.1:99999", ":x"] {
+            assert!(address(wrong).unwrap_err().contains("IP:PORT"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_told_the_range() {
+        let parse = within(1..=64_u32);
+        assert_eq!((parse("1"), parse("64")), (Ok(1), Ok(64)));
+        for wrong in ["0", "65", "-1", "x", "", "1.5", "18446744073709551615"] {
+            assert_eq!(parse(wrong).unwrap_err(), "must be a whole number from 1 to 64", "{wrong}");
+        }
+    }
+}
