@@ -56,11 +56,11 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
     // Directives about spans and fields have commas of their own.
     let plain = !text.contains(['[', '{']);
     let wrong = |part: &&str| {
-        let level = part.split_once('=').map_or(*part, |(_, level)| level);
-        LevelFilter::from_str(level.trim()).is_err()
+        let (module, level) = part.split_once('=').unwrap_or(("", part));
+        module.trim().contains(char::is_whitespace) || LevelFilter::from_str(level.trim()).is_err()
     };
     match text.split(',').find(wrong) {
-        Some(part) if plain => return Err(format!("{part:?} has no level; {LEVELS}")),
+        Some(part) if plain => return Err(format!("{part:?} is no level and no directive; {LEVELS}")),
         _ => {}
     }
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|error| format!("{error}; {LEVELS}"))
