@@ -36,5 +36,8 @@ pub use config::EngineConfig;
 pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError};
 pub use error::Error;
 pub use metrics::EngineMetrics;
-pub use options::{Alternative, Chunk, Finish, GenerateOptions, MAX_LOGPROBS, PrefillInfo, Sampled, Sampling};
+pub use options::{
+    Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, Mirostat,
+    PrefillInfo, Sampled, Sampling, Xtc,
+};
 pub use tokenizer::Tokenizer;

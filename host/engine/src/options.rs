@@ -17,16 +17,32 @@ pub struct Sampling {
     /// How many of the latest tokens of the run the penalties look at; the prompt
     /// does not count. 0: off.
     pub penalty_window: u32,
+    /// Against repeating whole phrases. None: off.
+    pub dry: Option<Dry>,
+    /// Keep tokens whose logit is at most so many standard deviations below the
+    /// largest. 0.0: off.
+    pub top_n_sigma: f32,
     /// Keep the k most likely tokens. 0: off.
     pub top_k: u32,
+    /// Keep the tokens whose information is nearest to what is expected, up to
+    /// this sum of probabilities ("locally typical"). 1.0: off.
+    pub typical_p: f32,
     /// Keep the most likely tokens whose probabilities sum up to p, from 0.0 to
     /// 1.0. 1.0: off.
     pub top_p: f32,
     /// Keep tokens at least this probable relative to the most likely one, from
     /// 0.0 to 1.0. 0.0: off.
     pub min_p: f32,
+    /// Now and then leave out all likely tokens but the least likely of them.
+    /// None: off.
+    pub xtc: Option<Xtc>,
     /// Divides the logits before the draw; 0.0 takes the most likely token.
     pub temperature: f32,
+    /// Let the temperature follow how undecided the model is. None: it is fixed.
+    pub dynamic_temperature: Option<DynamicTemperature>,
+    /// Draw so that the surprise stays about the same, in place of the steps from
+    /// `top_n_sigma` to `xtc`. None: off.
+    pub mirostat: Option<Mirostat>,
     /// The same seed, prompt and options give the same draw. None: chosen by
     /// the engine.
     pub seed: Option<u64>,
@@ -39,12 +55,70 @@ impl Sampling {
         frequency_penalty: 0.0,
         presence_penalty: 0.0,
         penalty_window: 0,
+        dry: None,
+        top_n_sigma: 0.0,
         top_k: 0,
+        typical_p: 1.0,
         top_p: 1.0,
         min_p: 0.0,
+        xtc: None,
         temperature: 0.0,
+        dynamic_temperature: None,
+        mirostat: None,
         seed: None,
     };
+}
+
+/// The "don't repeat yourself" penalty: a token that would prolong a repetition of
+/// `n` tokens, at least `allowed_length`, loses
+/// `multiplier * base^(n - allowed_length)` from its logit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dry {
+    /// More than 0.
+    pub multiplier: f32,
+    /// At least 1.
+    pub base: f32,
+    /// Repetitions of fewer tokens cost nothing; at least 1.
+    pub allowed_length: u32,
+    /// How many of the latest tokens of the run it looks at, at most
+    /// [`MAX_DRY_WINDOW`].
+    pub window: u32,
+    /// No repetition reaches over one of these, a line's end say.
+    pub breakers: Vec<Token>,
+}
+
+/// The most tokens that [`Dry`] looks back over: it costs that much each token.
+pub const MAX_DRY_WINDOW: u32 = 4096;
+
+/// "Exclude top choices": with `probability`, of the tokens at least as probable
+/// as `threshold` only the least probable is kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Xtc {
+    /// From 0 to 1.
+    pub probability: f32,
+    /// From 0 to 1; above 0.5 nothing is ever left out.
+    pub threshold: f32,
+}
+
+/// The temperature is `temperature - range` where the model is certain,
+/// `temperature + range` where it knows nothing, and in between follows the
+/// entropy, as a part of the most that is possible, to the power of `exponent`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DynamicTemperature {
+    /// More than 0.
+    pub range: f32,
+    /// More than 0.
+    pub exponent: f32,
+}
+
+/// Mirostat 2: tokens more surprising than a bound are left out, and the bound
+/// moves so that the surprise comes to `tau` bits on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mirostat {
+    /// The surprise aimed at, in bits; more than 0.
+    pub tau: f32,
+    /// How fast the bound moves, from 0 to 1.
+    pub eta: f32,
 }
 
 /// One run of the decode loop.

@@ -1,10 +1,13 @@
 //! Choosing the next token from a row of logits.
 //!
-//! The steps run in one order, which is llama.cpp's default chain for those
-//! that both have: bias, penalties, top-k, top-p, min-p, temperature, draw.
+//! The steps run in one order, which is llama.cpp's default chain: bias,
+//! penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature
+//! (fixed or dynamic), draw. Mirostat takes the place of the steps between DRY
+//! and the temperature.
 //! Log-probabilities are those of the model: they are taken before any step.
 
 mod candidates;
+mod dry;
 mod penalties;
 
 use std::collections::hash_map::RandomState;
@@ -16,6 +19,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::Token;
 use crate::options::{Alternative, Sampled, Sampling};
 use candidates::Candidates;
+use dry::Repetitions;
 use penalties::Recent;
 
 /// The sampler of one run.
@@ -25,6 +29,9 @@ pub(crate) struct Sampler {
     top_logprobs: Option<usize>,
     rng: ChaCha8Rng,
     recent: Recent,
+    repetitions: Repetitions,
+    /// The most surprise that Mirostat allows now, in bits.
+    surprise: f64,
 }
 
 /// Memory that samplers share, so that a step allocates nothing of the
@@ -38,14 +45,16 @@ pub(crate) struct Scratch {
 impl Sampler {
     pub(crate) fn new(params: Sampling, bias: Vec<(Token, f32)>, top_logprobs: Option<u32>) -> Self {
         let seed = params.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-        let recent = Recent::new(&params);
+        let (recent, repetitions) = (Recent::new(&params), Repetitions::new(params.dry.as_ref()));
+        let surprise = params.mirostat.map_or(0.0, |mirostat| 2.0 * f64::from(mirostat.tau));
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        Self { params, bias, top_logprobs: top_logprobs.map(|n| n as usize), rng, recent }
+        Self { params, bias, top_logprobs: top_logprobs.map(|n| n as usize), rng, recent, repetitions, surprise }
     }
 
     /// Takes note of a token that the run has generated.
     pub(crate) fn accept(&mut self, token: Token) {
         self.recent.push(token);
+        self.repetitions.push(token);
     }
 
     /// Chooses a token.
@@ -68,7 +77,7 @@ impl Sampler {
     fn choose(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Token> {
         let Scratch { logits: changed, candidates } = scratch;
         let penalised = self.recent.penalises();
-        let row = if penalised || !self.bias.is_empty() {
+        let row = if penalised || !self.bias.is_empty() || self.params.dry.is_some() {
             changed.clear();
             changed.extend_from_slice(logits);
             for &(token, add) in &self.bias {
@@ -79,6 +88,9 @@ impl Sampler {
             if penalised {
                 self.recent.apply(&self.params, changed);
             }
+            if let Some(dry) = &self.params.dry {
+                self.repetitions.apply(dry, changed);
+            }
             changed.as_slice()
         } else {
             logits
@@ -86,11 +98,51 @@ impl Sampler {
         if self.params.temperature <= 0.0 {
             return argmax(row);
         }
-        candidates.fill(row, self.params.top_k as usize);
-        candidates.keep_top_p(self.params.top_p);
-        candidates.keep_min_p(self.params.min_p);
-        let uniform = (self.rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
-        candidates.draw(self.params.temperature, uniform)
+        if let Some(mirostat) = self.params.mirostat {
+            candidates.fill(row, 0);
+            candidates.scale(self.params.temperature);
+            candidates.keep_below_surprise(self.surprise);
+            let token = candidates.draw(1.0, self.uniform())?;
+            if let Some(seen) = candidates.surprise(token) {
+                self.surprise -= f64::from(mirostat.eta) * (seen - f64::from(mirostat.tau));
+            }
+            return Some(token);
+        }
+        let p = &self.params;
+        if p.top_n_sigma > 0.0 {
+            // Looks at all of them, as in llama.cpp's chain, before the k largest
+            // are taken.
+            candidates.fill(row, 0);
+            candidates.keep_top_n_sigma(p.top_n_sigma);
+            candidates.keep_top_k(p.top_k as usize);
+        } else {
+            candidates.fill(row, p.top_k as usize);
+        }
+        candidates.keep_typical(p.typical_p);
+        candidates.keep_top_p(p.top_p);
+        candidates.keep_min_p(p.min_p);
+        if let Some(xtc) = p.xtc
+            && self.uniform() < f64::from(xtc.probability)
+        {
+            candidates.exclude_top(xtc.threshold);
+        }
+        let temperature = match self.params.dynamic_temperature {
+            None => self.params.temperature,
+            Some(dynamic) => {
+                let least = (self.params.temperature - dynamic.range).max(0.0);
+                let most = self.params.temperature + dynamic.range;
+                let part = candidates.relative_entropy().powf(f64::from(dynamic.exponent)) as f32;
+                least + (most - least) * part
+            }
+        };
+        let uniform = self.uniform();
+        // Colder than this a softmax cannot tell from taking the largest.
+        candidates.draw(temperature.max(1e-4), uniform)
+    }
+
+    /// From 0 to 1, without 1.
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }
 
@@ -137,6 +189,7 @@ fn top(logits: &[f32], norm: Norm, n: usize, candidates: &mut Candidates) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{Dry, DynamicTemperature, Mirostat, Xtc};
 
     fn sampler(params: Sampling) -> Sampler {
         Sampler::new(params, Vec::new(), None)
@@ -205,6 +258,57 @@ mod tests {
         assert_eq!(set(Sampling { top_p: 0.0, ..WARM }), [0].into());
         assert_eq!(set(Sampling { min_p: 0.3, ..WARM }), [0, 1].into());
         assert_eq!(set(Sampling { temperature: 0.01, ..WARM }), [0].into());
+    }
+
+    #[test]
+    fn rarer_steps_change_what_can_be_drawn() {
+        // Probabilities 0.5, 0.25, 0.125, 0.125.
+        let logits: Vec<f32> = [0.5_f32, 0.25, 0.125, 0.125].iter().map(|p| p.ln()).collect();
+        let set =
+            |params: Sampling| drawn(&params, &logits, 400).into_iter().collect::<std::collections::BTreeSet<_>>();
+        let xtc = |probability| Sampling { xtc: Some(Xtc { probability, threshold: 0.2 }), ..WARM };
+        assert_eq!(set(xtc(1.0)), [1, 2, 3].into());
+        assert_eq!(set(xtc(0.5)).len(), 4, "only now and then");
+        assert_eq!(set(Sampling { top_n_sigma: 0.1, ..WARM }), [0].into());
+        assert_eq!(set(Sampling { typical_p: 0.1, ..WARM }).len(), 1);
+        let dynamic = |range| {
+            let dynamic_temperature = Some(DynamicTemperature { range, exponent: 1.0 });
+            set(Sampling { temperature: 0.05, dynamic_temperature, ..WARM })
+        };
+        assert_eq!(dynamic(0.01), [0].into());
+        assert_eq!(dynamic(2.0).len(), 4, "the model is undecided");
+    }
+
+    /// Mirostat's whole point: the average surprise comes to its target.
+    #[test]
+    fn mirostat_holds_the_surprise() {
+        let logits: Vec<f32> = (0..2000).map(|i| -((i + 1) as f32).ln()).collect();
+        for tau in [2.0_f32, 4.0] {
+            let params = Sampling { mirostat: Some(Mirostat { tau, eta: 0.1 }), seed: Some(7), ..WARM };
+            let (mut sampler, mut scratch) = (sampler(params), Scratch::default());
+            let norm = Norm::of(&logits);
+            let mut sum = 0.0;
+            for n in 0..1200 {
+                let token = sampler.sample(&logits, &mut scratch).unwrap().token;
+                if n >= 200 {
+                    sum -= norm.logprob(logits[token as usize]) / std::f32::consts::LN_2;
+                }
+            }
+            let mean = sum / 1000.0;
+            // The bound is on the truncated distribution, whose surprise is lower.
+            assert!(mean > tau && mean < tau + 2.5, "{mean} bits for {tau}");
+        }
+    }
+
+    #[test]
+    fn a_phrase_is_not_said_again() {
+        let dry = Dry { multiplier: 5.0, base: 2.0, allowed_length: 2, window: 64, breakers: Vec::new() };
+        let mut sampler = sampler(Sampling { dry: Some(dry), ..Sampling::GREEDY });
+        for token in [1, 2, 3, 1, 2] {
+            sampler.accept(token);
+        }
+        let picked = sampler.sample(&[0.0, 1.0, 2.0, 3.0], &mut Scratch::default()).unwrap();
+        assert_eq!(picked.token, 2, "3 would go on with \"1 2 3\"");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::Token;
 use crate::error::Error;
-use crate::options::{GenerateOptions, MAX_LOGPROBS, Sampling};
+use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, Sampling};
 
 /// The most stop texts, and stop tokens, of a run.
 const MAX_STOPS: usize = 64;
@@ -61,11 +61,48 @@ fn sampling(s: &Sampling) -> Result<(), Error> {
         ("repeat-penalty", s.repeat_penalty, s.repeat_penalty > 0.0, "more than 0"),
         ("frequency-penalty", s.frequency_penalty, true, "a finite number"),
         ("presence-penalty", s.presence_penalty, true, "a finite number"),
+        ("top-n-sigma", s.top_n_sigma, s.top_n_sigma >= 0.0, "0 or more"),
+        ("typical-p", s.typical_p, s.typical_p > 0.0 && s.typical_p <= 1.0, "more than 0 and at most 1"),
     ];
+    let dry = s.dry.as_ref().map(|dry| {
+        [
+            ("dry multiplier", dry.multiplier, dry.multiplier > 0.0, "more than 0"),
+            ("dry base", dry.base, dry.base >= 1.0, "1 or more"),
+            ("dry allowed-length", dry.allowed_length as f32, dry.allowed_length > 0, "1 or more"),
+            ("dry window", dry.window as f32, dry.window <= MAX_DRY_WINDOW, "at most 4096"),
+        ]
+    });
+    let xtc = s.xtc.map(|xtc| {
+        [
+            ("xtc probability", xtc.probability, (0.0..=1.0).contains(&xtc.probability), "from 0 to 1"),
+            ("xtc threshold", xtc.threshold, (0.0..=1.0).contains(&xtc.threshold), "from 0 to 1"),
+        ]
+    });
+    let dynamic = s.dynamic_temperature.map(|dynamic| {
+        [
+            ("temperature range", dynamic.range, dynamic.range > 0.0, "more than 0"),
+            ("temperature exponent", dynamic.exponent, dynamic.exponent > 0.0, "more than 0"),
+        ]
+    });
+    let mirostat = s.mirostat.map(|mirostat| {
+        [
+            ("mirostat tau", mirostat.tau, mirostat.tau > 0.0, "more than 0"),
+            ("mirostat eta", mirostat.eta, (0.0..=1.0).contains(&mirostat.eta), "from 0 to 1"),
+        ]
+    });
+    let checks = checks
+        .into_iter()
+        .chain(dry.into_iter().flatten())
+        .chain(xtc.into_iter().flatten())
+        .chain(dynamic.into_iter().flatten())
+        .chain(mirostat.into_iter().flatten());
     for (name, value, holds, range) in checks {
         if !(holds && value.is_finite()) {
             return refuse(format!("{name} must be {range}, and is {value}"));
         }
+    }
+    if s.dry.as_ref().is_some_and(|dry| dry.breakers.len() > MAX_STOPS) {
+        return refuse(format!("at most {MAX_STOPS} tokens can break a repetition"));
     }
     Ok(())
 }
@@ -77,6 +114,7 @@ fn refuse(text: String) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{Dry, Mirostat, Xtc};
 
     fn refused(change: impl FnOnce(&mut GenerateOptions)) -> String {
         let mut options = GenerateOptions::greedy(1);
@@ -93,6 +131,12 @@ mod tests {
         assert!(refused(|o| o.sampling.min_p = -0.1).contains("min-p"));
         assert!(refused(|o| o.sampling.repeat_penalty = 0.0).contains("repeat-penalty"));
         assert!(refused(|o| o.sampling.presence_penalty = f32::INFINITY).contains("presence-penalty"));
+        assert!(refused(|o| o.sampling.typical_p = 0.0).contains("typical-p"));
+        assert!(refused(|o| o.sampling.xtc = Some(Xtc { probability: 2.0, threshold: 0.1 })).contains("xtc"));
+        let mirostat = Some(Mirostat { tau: f32::NAN, eta: 0.1 });
+        assert!(refused(|o| o.sampling.mirostat = mirostat).contains("mirostat tau"));
+        let dry = Dry { multiplier: 1.0, base: 2.0, allowed_length: 2, window: 5000, breakers: Vec::new() };
+        assert!(refused(|o| o.sampling.dry = Some(dry)).contains("dry window"));
         assert!(refused(|o| o.stop_text = vec![String::new()]).contains("stop text"));
         assert!(refused(|o| o.stop_tokens = vec![10]).contains("token 10"));
         assert!(refused(|o| o.bias = vec![(11, 0.0)]).contains("token 11"));

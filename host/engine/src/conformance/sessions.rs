@@ -79,7 +79,7 @@ async fn whatever_is_done_the_text_is_the_same(engine: &Engine) {
 async fn branches_share_every_batch(engine: &Engine) {
     let mut trunk = session(engine, PROMPT).await;
     let want = generate(&mut trunk.fork().await.unwrap(), options(10)).await;
-    let mut branches = vec![trunk.fork().await.unwrap(), trunk.fork().await.unwrap(), trunk.fork().await.unwrap()];
+    let mut branches = [trunk.fork().await.unwrap(), trunk.fork().await.unwrap(), trunk.fork().await.unwrap()];
     let before = engine.metrics().decode_steps.get();
     let mut runs: Vec<_> = branches
         .iter_mut()

@@ -26,9 +26,21 @@ impl Candidates {
         self.sorted = 0;
         let finite = (0..).zip(logits.iter().copied()).filter(|(_, l)| l.is_finite());
         self.items.extend(finite);
+        self.keep_top_k(k);
+    }
+
+    /// Keeps the `k` largest; all for 0.
+    pub(super) fn keep_top_k(&mut self, k: usize) {
         if k > 0 && k < self.items.len() {
             self.sort_first(k);
             self.items.truncate(k);
+        }
+    }
+
+    /// Divides the logits by a temperature above 0.
+    pub(super) fn scale(&mut self, temperature: f32) {
+        for (_, logit) in &mut self.items {
+            *logit /= temperature;
         }
     }
 
@@ -76,13 +88,100 @@ impl Candidates {
         }
     }
 
+    /// Keeps those whose logit is at most `n` standard deviations below the
+    /// largest.
+    pub(super) fn keep_top_n_sigma(&mut self, n: f32) {
+        if n <= 0.0 || self.items.len() <= 1 {
+            return;
+        }
+        let count = self.items.len() as f64;
+        let mean = self.items.iter().map(|c| f64::from(c.1)).sum::<f64>() / count;
+        let variance = self.items.iter().map(|c| (f64::from(c.1) - mean).powi(2)).sum::<f64>() / count;
+        let floor = f64::from(self.max()) - f64::from(n) * variance.sqrt();
+        self.items.retain(|c| f64::from(c.1) >= floor);
+        self.sorted = self.sorted.min(self.items.len());
+    }
+
+    /// Keeps those whose information is nearest to the entropy, up to a sum of
+    /// `p`, at least one (Meister et al., "Locally typical sampling").
+    pub(super) fn keep_typical(&mut self, p: f32) {
+        if p >= 1.0 || self.items.is_empty() {
+            return;
+        }
+        let (max, total) = (self.max(), self.total(1.0));
+        let log_total = total.ln();
+        let information = |c: &Candidate| log_total - f64::from(c.1 - max);
+        let entropy: f64 = self.items.iter().map(|c| weight(c.1, max) / total * information(c)).sum();
+        let distance = |c: &Candidate| (information(c) - entropy).abs();
+        self.items.sort_by(|a, b| distance(a).total_cmp(&distance(b)).then(descending(a, b)));
+        self.sorted = 0;
+        let mut sum = 0.0;
+        let last = self.items.iter().position(|c| {
+            sum += weight(c.1, max) / total;
+            sum > f64::from(p)
+        });
+        if let Some(last) = last {
+            self.items.truncate(last + 1);
+        }
+    }
+
+    /// Leaves out all that are at least as probable as `threshold`, but for the
+    /// least probable of them.
+    pub(super) fn exclude_top(&mut self, threshold: f32) {
+        // Two cannot both be above a half.
+        if threshold > 0.5 || self.items.len() < 2 {
+            return;
+        }
+        let floor = f64::from(threshold) * self.total(1.0);
+        let max = self.max();
+        self.sort_first(self.items.len());
+        let above = self.items.iter().take_while(|c| weight(c.1, max) >= floor).count();
+        if above > 1 {
+            self.items.drain(..above - 1);
+            self.sorted = self.items.len();
+        }
+    }
+
+    /// Keeps those that are no more surprising than `bits`, at least one.
+    pub(super) fn keep_below_surprise(&mut self, bits: f64) {
+        let (max, total) = (self.max(), self.total(1.0));
+        let floor = total * (-bits).exp2();
+        self.sort_first(self.items.len());
+        let keep = self.items.iter().take_while(|c| weight(c.1, max) >= floor).count().max(1);
+        self.items.truncate(keep);
+        self.sorted = self.items.len();
+    }
+
+    /// How surprising a token is among these, in bits.
+    pub(super) fn surprise(&self, token: Token) -> Option<f64> {
+        let (_, logit) = self.items.iter().find(|c| c.0 == token)?;
+        Some((self.total(1.0) / weight(*logit, self.max())).log2())
+    }
+
+    /// The entropy as a part of the most that so many can have: 0 for a sure
+    /// choice, 1 where all are as likely.
+    pub(super) fn relative_entropy(&self) -> f64 {
+        if self.items.len() <= 1 {
+            return 0.0;
+        }
+        let (max, total) = (self.max(), self.total(1.0));
+        let entropy: f64 =
+            self.items.iter().map(|c| weight(c.1, max) / total * (total.ln() - f64::from(c.1 - max))).sum();
+        entropy / (self.items.len() as f64).ln()
+    }
+
+    /// The sum of all weights at a temperature.
+    fn total(&self, temperature: f64) -> f64 {
+        let max = self.max();
+        self.items.iter().map(|c| (f64::from(c.1 - max) / temperature).exp()).sum()
+    }
+
     /// Draws one by its probability at a temperature above 0. `uniform` is in
     /// [0, 1).
     pub(super) fn draw(&self, temperature: f32, uniform: f64) -> Option<Token> {
         let max = self.max();
         let scaled = |c: &Candidate| (f64::from(c.1 - max) / f64::from(temperature)).exp();
-        let total: f64 = self.items.iter().map(scaled).sum();
-        let mut left = uniform * total;
+        let mut left = uniform * self.total(f64::from(temperature));
         for candidate in &self.items {
             left -= scaled(candidate);
             if left < 0.0 {
@@ -122,6 +221,62 @@ fn weight(logit: f32, max: f32) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Candidates with these probabilities.
+    fn of(probabilities: &[f32]) -> Candidates {
+        let mut candidates = Candidates::default();
+        let logits: Vec<f32> = probabilities.iter().map(|p| p.ln()).collect();
+        candidates.fill(&logits, 0);
+        candidates
+    }
+
+    fn kept(mut candidates: Candidates) -> Vec<Token> {
+        candidates.sorted().map(|c| c.0).collect()
+    }
+
+    #[test]
+    fn top_n_sigma_keeps_what_is_near_the_largest() {
+        let mut candidates = Candidates::default();
+        // Mean 2, standard deviation 2: the floor is 5 - 2.
+        candidates.fill(&[0.0, 1.0, 2.0, 3.5, 5.0, 0.5], 0);
+        candidates.keep_top_n_sigma(1.0);
+        assert_eq!(kept(candidates), [4, 3]);
+    }
+
+    #[test]
+    fn typical_keeps_what_is_as_surprising_as_expected() {
+        // Entropy 1.09 nats; information 0.51, 1.20, 1.90 and 3.0: the second is
+        // the nearest, then the first.
+        let mut candidates = of(&[0.6, 0.3, 0.05, 0.05]);
+        candidates.keep_typical(0.2);
+        assert_eq!(kept(candidates), [1]);
+        let mut candidates = of(&[0.6, 0.3, 0.05, 0.05]);
+        candidates.keep_typical(0.5);
+        assert_eq!(kept(candidates), [0, 1]);
+    }
+
+    #[test]
+    fn excluding_the_top_leaves_the_least_of_it() {
+        let mut candidates = of(&[0.1, 0.4, 0.3, 0.2]);
+        candidates.exclude_top(0.19);
+        assert_eq!(kept(candidates), [3, 0]);
+        let mut candidates = of(&[0.1, 0.7, 0.1, 0.1]);
+        candidates.exclude_top(0.19);
+        assert_eq!(kept(candidates).len(), 4, "one alone above the threshold stays");
+    }
+
+    #[test]
+    fn surprise_is_in_bits_and_entropy_a_part_of_the_most() {
+        let mut candidates = of(&[0.5, 0.25, 0.125, 0.125]);
+        assert!((candidates.surprise(1).unwrap() - 2.0).abs() < 1e-5);
+        assert!((candidates.relative_entropy() - 1.75 / 2.0).abs() < 1e-5);
+        assert!((of(&[0.25; 4]).relative_entropy() - 1.0).abs() < 1e-9);
+        candidates.keep_below_surprise(2.01);
+        assert_eq!(kept(candidates), [0, 1]);
+        let mut candidates = of(&[0.5, 0.5]);
+        candidates.keep_below_surprise(0.1);
+        assert_eq!(kept(candidates).len(), 1);
+    }
 
     proptest! {
         /// The selective sort keeps exactly what a full sort would.

@@ -34,6 +34,7 @@ pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions 
             min_p: s.min_p,
             temperature: s.temperature,
             seed: s.seed,
+            ..engine::Sampling::GREEDY
         },
         max_new: options.max_new,
         stop_tokens: options.stop_tokens,
