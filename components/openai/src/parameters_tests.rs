@@ -40,6 +40,7 @@ fn all_parameters_arrive() {
         presence_penalty: 2.0,
         penalty_window: 0,
         seed: Some(u64::MAX),
+        ..Sampler::GREEDY
     };
     assert_eq!(read.sampler, sampler);
     assert_eq!((read.max_tokens, read.top_logprobs), (Some(7), Some(20)));

@@ -14,7 +14,8 @@ use ending::Ending;
 pub use crate::bindings::nala::llm::meter::{Limits, Usage};
 pub use crate::bindings::nala::llm::model::{Info, StateKind};
 pub use crate::bindings::nala::llm::session::{
-    Alt, Bias, Chunk, Finish, GenerateOptions, PrefillInfo, Sampled, Sampler, SessionOptions,
+    Alt, Bias, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, Mirostat, PrefillInfo, Sampled, Sampler,
+    SessionOptions, Xtc,
 };
 pub use crate::bindings::nala::llm::types::{Error, QuotaKind, Token};
 
@@ -284,10 +285,16 @@ impl Sampler {
         frequency_penalty: 0.0,
         presence_penalty: 0.0,
         penalty_window: 0,
+        dry: None,
+        top_n_sigma: 0.0,
         top_k: 0,
+        typical_p: 1.0,
         top_p: 1.0,
         min_p: 0.0,
+        xtc: None,
         temperature: 0.0,
+        dynamic_temperature: None,
+        mirostat: None,
         seed: None,
     };
 }
@@ -310,6 +317,7 @@ impl GenerateOptions {
             stop_text: Vec::new(),
             ignore_end: false,
             bias: Vec::new(),
+            dry_breakers: Vec::new(),
             top_logprobs: None,
             flush_tokens: 1,
             flush_ms: 0,

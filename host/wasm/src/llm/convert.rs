@@ -29,12 +29,25 @@ pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions 
             frequency_penalty: s.frequency_penalty,
             presence_penalty: s.presence_penalty,
             penalty_window: s.penalty_window,
+            dry: s.dry.map(|dry| engine::Dry {
+                multiplier: dry.multiplier,
+                base: dry.base,
+                allowed_length: dry.allowed_length,
+                window: dry.window,
+                breakers: options.dry_breakers,
+            }),
+            top_n_sigma: s.top_n_sigma,
             top_k: s.top_k,
+            typical_p: s.typical_p,
             top_p: s.top_p,
             min_p: s.min_p,
+            xtc: s.xtc.map(|xtc| engine::Xtc { probability: xtc.probability, threshold: xtc.threshold }),
             temperature: s.temperature,
+            dynamic_temperature: s
+                .dynamic_temperature
+                .map(|dynamic| engine::DynamicTemperature { range: dynamic.range, exponent: dynamic.exponent }),
+            mirostat: s.mirostat.map(|mirostat| engine::Mirostat { tau: mirostat.tau, eta: mirostat.eta }),
             seed: s.seed,
-            ..engine::Sampling::GREEDY
         },
         max_new: options.max_new,
         stop_tokens: options.stop_tokens,
