@@ -57,7 +57,9 @@ pub(crate) fn level(text: &str) -> Result<String, String> {
     let plain = !text.contains(['[', '{']);
     let wrong = |part: &&str| {
         let (module, level) = part.split_once('=').unwrap_or(("", part));
-        module.trim().contains(char::is_whitespace) || LevelFilter::from_str(level.trim()).is_err()
+        let level = level.trim();
+        // Nothing at all is a level, too: error.
+        module.trim().contains(char::is_whitespace) || level.is_empty() || LevelFilter::from_str(level).is_err()
     };
     match text.split(',').find(wrong) {
         Some(part) if plain => return Err(format!("{part:?} is no level and no directive; {LEVELS}")),
