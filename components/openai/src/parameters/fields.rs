@@ -64,12 +64,13 @@ impl Fields<'_> {
             temperature: self.number("temperature", 0.0, 2.0)?.unwrap_or(1.0),
             top_p: top_p.unwrap_or(1.0),
             top_k: top_k.and_then(|k| u32::try_from(k).ok()).unwrap_or(0),
-            min_p: min_p.unwrap_or(if uncut { DEFAULT_MIN_P } else { 0.0..Sampler::GREEDY }),
+            min_p: min_p.unwrap_or(if uncut { DEFAULT_MIN_P } else { 0.0 }),
             repeat_penalty: self.number("repeat_penalty", 0.1, 10.0)?.unwrap_or(1.0),
             frequency_penalty: self.number("frequency_penalty", -2.0, 2.0)?.unwrap_or(0.0),
             presence_penalty: self.number("presence_penalty", -2.0, 2.0)?.unwrap_or(0.0),
             penalty_window: 0,
             seed,
+            ..Sampler::GREEDY
         })
     }
 
