@@ -4,7 +4,7 @@ use crate::http::{IntoResponse, Response};
 use crate::{chat, llm};
 
 /// Why a handler failed. As a response (see
-/// [`IntoResponse`](crate::http::IntoResponse)) it has the fitting status and
+/// [`IntoResponse`]) it has the fitting status and
 /// its text as the body.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
