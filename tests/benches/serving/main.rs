@@ -56,6 +56,13 @@ fn main() {
     }
 }
 
+/// Measures after a while of nothing: the threads of the side before spin for some
+/// tenths of a second before they sleep, and would take the cores from this one.
+fn quiet(measure: impl FnOnce() -> f64) -> f64 {
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    measure()
+}
+
 /// A new prompt against one whose beginning was computed before, in turns.
 fn print_first_token(host: &nala_e2e::host::Host, rounds: usize) {
     let (mut cold, mut cached) = (Vec::new(), Vec::new());
@@ -88,10 +95,10 @@ fn print_decode(settings: &Settings) {
     for streams in [1, 8] {
         let mut table = Table::new(streams);
         for round in 0..=settings.rounds {
-            let bare = bench.bare(streams);
-            let engine = bench.engine(streams);
-            let whole = whole::rate(&host, streams, settings.tokens);
-            let again = bench.bare(streams);
+            let bare = quiet(|| bench.bare(streams));
+            let engine = quiet(|| bench.engine(streams));
+            let whole = quiet(|| whole::rate(&host, streams, settings.tokens));
+            let again = quiet(|| bench.bare(streams));
             // The first round warms caches and code.
             if round > 0 {
                 table.add(bare, engine, whole, again);
