@@ -109,15 +109,9 @@ impl Sampler {
             return Some(token);
         }
         let p = &self.params;
-        if p.top_n_sigma > 0.0 {
-            // Looks at all of them, as in llama.cpp's chain, before the k largest
-            // are taken.
-            candidates.fill(row, 0);
-            candidates.keep_top_n_sigma(p.top_n_sigma);
-            candidates.keep_top_k(p.top_k as usize);
-        } else {
-            candidates.fill(row, p.top_k as usize);
-        }
+        candidates.fill(row, 0);
+        candidates.keep_top_n_sigma(p.top_n_sigma);
+        candidates.keep_top_k(p.top_k as usize);
         candidates.keep_typical(p.typical_p);
         candidates.keep_top_p(p.top_p);
         candidates.keep_min_p(p.min_p);

@@ -41,7 +41,7 @@ use plan::{Candidate, Room, Share};
 use prefix::PrefixCache;
 use sequence::{Prefill, Run, Sequence, Wait, Work};
 use serve::Chooser;
-use sessions::AT_WORK;
+use sessions::refuse_at_work;
 use snapshot::{Budget, Shelf};
 
 /// What a step came to.
@@ -245,11 +245,11 @@ impl<C: Clock> Scheduler<C> {
     fn refusal(&mut self, id: SessionId) -> Option<Error> {
         let queued = self.sequences.values_mut().filter_map(|s| s.wait_mut()).filter(|w| w.queued.is_none()).count();
         let Some(sequence) = self.sequences.get_mut(&id) else { return Some(Error::Cancelled) };
-        if !matches!(sequence.work, Work::Idle) {
-            return Some(Error::InvalidArgument(AT_WORK.into()));
-        }
-        if std::mem::take(&mut sequence.evicted) {
-            return Some(Error::Evicted);
+        if let Err(error) = refuse_at_work(sequence) {
+            // That its state is gone is said once to who gives it work, which it
+            // can then be given.
+            sequence.evicted = false;
+            return Some(error);
         }
         // Who holds a sequence waits for none, and has paid for its state.
         (sequence.seq.is_none() && queued >= self.config.max_queued as usize).then_some(Error::Busy)

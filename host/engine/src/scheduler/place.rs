@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Scheduler;
 use super::cells::Holder;
-use super::prefix::{BLOCK, Hit};
+use super::prefix::{BLOCK, Entry, Hit};
 use super::sequence::{Sequence, Work};
 use crate::SeqId;
 use crate::clock::Clock;
@@ -99,13 +99,14 @@ impl<C: Clock> Scheduler<C> {
             }
             return true;
         }
-        // Looked up before a sequence is taken: that may drop an entry, and the
-        // one just used is the last to go.
-        if let Some(hit) = self.hit(id) {
+        // Looked up before a sequence is taken, which may drop an entry: the one
+        // just used is the last to go, and if it goes there is no other.
+        let hit = self.hit(id);
+        if let Some(hit) = hit {
             self.prefixes.touch(hit.seq);
         }
         let Some(seq) = self.take_sequence() else { return false };
-        let hit = self.hit(id);
+        let hit = hit.filter(|hit| self.prefixes.holds(hit.seq));
         let Some(sequence) = self.sequences.get_mut(&id) else { return false };
         sequence.seq = Some(seq);
         if let Some(hit) = hit {
@@ -126,43 +127,50 @@ impl<C: Clock> Scheduler<C> {
         let Some(sequence) = self.sequences.get(&id) else { return };
         let Some(from) = sequence.seq else { return };
         let len = sequence.whole_blocks();
-        if len == 0 || !self.abilities.copy || self.is_known(sequence, len) {
-            return;
-        }
+        let Some(keys) = self.keys_of_news(sequence, len) else { return };
         let (scope, tokens) = (Arc::clone(&sequence.scope), sequence.tokens.get(..len).unwrap_or_default().to_vec());
         let cells = sequence.cells.get(..len).unwrap_or_default().to_vec();
         let Some(seq) = self.take_sequence() else { return };
         if !self.backend.copy(from, seq, u32::try_from(len).unwrap_or(0)) {
             return self.cells.give_sequence(seq);
         }
-        self.cells.share(&cells, Holder::Cache);
-        for covered in self.prefixes.insert(seq, scope, tokens, cells) {
-            self.forget(covered);
-        }
+        self.keep(seq, Entry::new(scope, tokens, cells, keys));
     }
 
     /// Makes the sequence of a session that is gone an entry of the prefix
     /// cache, or frees it.
     pub(super) fn retire(&mut self, mut sequence: Sequence) {
         let len = sequence.whole_blocks();
-        let keep = len > 0 && self.abilities.copy && !self.is_known(&sequence, len);
-        let Some(seq) = sequence.seq.filter(|_| keep) else { return self.release(&mut sequence) };
+        let news = sequence.seq.and_then(|seq| Some((seq, self.keys_of_news(&sequence, len)?)));
+        let Some((seq, keys)) = news else { return self.release(&mut sequence) };
         if !self.backend.truncate(seq, u32::try_from(len).unwrap_or(0)) {
             return self.release(&mut sequence);
         }
         let kept = sequence.cells.get(..len).unwrap_or_default().to_vec();
-        self.cells.share(&kept, Holder::Cache);
-        self.cells.release(&sequence.cells, Holder::Session);
         sequence.tokens.truncate(len);
-        for covered in self.prefixes.insert(seq, sequence.scope, sequence.tokens, kept) {
+        self.keep(seq, Entry::new(sequence.scope, sequence.tokens, kept, keys));
+        self.cells.release(&sequence.cells, Holder::Session);
+    }
+
+    /// Makes a sequence an entry of the prefix cache, in place of those that it
+    /// covers.
+    fn keep(&mut self, seq: SeqId, entry: Entry) {
+        self.cells.share(&entry.cells, Holder::Cache);
+        for covered in self.prefixes.insert(seq, entry) {
             self.forget(covered);
         }
     }
 
-    fn is_known(&self, sequence: &Sequence, len: usize) -> bool {
+    /// The keys of the first `len` tokens of a session, if the prefix cache can
+    /// keep them and does not know them yet.
+    fn keys_of_news(&self, sequence: &Sequence, len: usize) -> Option<Vec<u64>> {
+        if len == 0 || !self.abilities.copy {
+            return None;
+        }
         let tokens = sequence.tokens.get(..len).unwrap_or_default();
         let keys = self.prefixes.keys(&sequence.scope, tokens);
-        self.prefixes.find(&sequence.scope, tokens, &keys).is_some_and(|hit| hit.len >= len)
+        let known = self.prefixes.find(&sequence.scope, tokens, &keys).is_some_and(|hit| hit.len >= len);
+        (!known).then_some(keys)
     }
 
     /// Cuts a session's state back to `len` tokens. Where the model cannot step

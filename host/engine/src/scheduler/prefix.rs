@@ -27,6 +27,13 @@ pub(super) struct Entry {
     used: u64,
 }
 
+impl Entry {
+    /// `tokens` and `cells` are of whole blocks, whose keys are `keys`.
+    pub(super) fn new(scope: Arc<str>, tokens: Vec<Token>, cells: Vec<CellId>, keys: Vec<u64>) -> Self {
+        Self { scope, tokens, cells, keys, used: 0 }
+    }
+}
+
 /// A beginning that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
@@ -91,28 +98,31 @@ impl PrefixCache {
         self.entries.get(&seq).map_or(&[], |entry| &entry.cells)
     }
 
-    /// Keeps a sequence. `tokens` and `cells` are of whole blocks.
+    /// Whether a sequence is an entry.
+    pub(super) fn holds(&self, seq: SeqId) -> bool {
+        self.entries.contains_key(&seq)
+    }
+
+    /// Keeps a sequence.
     ///
     /// Gives back the entries that begin the same way and end earlier: they are
     /// of no more use.
-    pub(super) fn insert(&mut self, seq: SeqId, scope: Arc<str>, tokens: Vec<Token>, cells: Vec<CellId>) -> Vec<SeqId> {
-        let keys = self.keys(&scope, &tokens);
+    pub(super) fn insert(&mut self, seq: SeqId, entry: Entry) -> Vec<SeqId> {
         let mut covered = Vec::new();
-        for key in &keys {
+        for key in &entry.keys {
             for &other in self.index.get(key).map_or(&[][..], Vec::as_slice) {
-                let ends_here = self
-                    .entries
-                    .get(&other)
-                    .is_some_and(|e| e.keys.last() == Some(key) && e.scope == scope && tokens.starts_with(&e.tokens));
+                let ends_here = self.entries.get(&other).is_some_and(|e| {
+                    e.keys.last() == Some(key) && e.scope == entry.scope && entry.tokens.starts_with(&e.tokens)
+                });
                 if ends_here {
                     covered.push(other);
                 }
             }
         }
-        for &key in &keys {
+        for &key in &entry.keys {
             self.index.entry(key).or_default().push(seq);
         }
-        self.entries.insert(seq, Entry { scope, tokens, cells, keys, used: 0 });
+        self.entries.insert(seq, entry);
         self.touch(seq);
         covered
     }
@@ -142,7 +152,8 @@ mod tests {
     use super::*;
 
     fn insert(cache: &mut PrefixCache, seq: u32, scope: &str, tokens: &[Token]) -> Vec<SeqId> {
-        cache.insert(SeqId(seq), scope.into(), tokens.to_vec(), Vec::new())
+        let keys = cache.keys(scope, tokens);
+        cache.insert(SeqId(seq), Entry::new(scope.into(), tokens.to_vec(), Vec::new(), keys))
     }
 
     fn find(cache: &PrefixCache, scope: &str, tokens: &[Token]) -> Option<(u32, usize)> {

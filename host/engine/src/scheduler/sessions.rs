@@ -178,13 +178,14 @@ impl<C: Clock> Scheduler<C> {
     }
 }
 
-fn refuse_at_work(sequence: &Sequence) -> Result<(), Error> {
+/// Refuses a session that is busy with something, or whose state is gone.
+pub(super) fn refuse_at_work(sequence: &Sequence) -> Result<(), Error> {
     match sequence.work {
         Work::Idle if sequence.evicted => Err(Error::Evicted),
         Work::Idle => Ok(()),
-        Work::Prefill(_) | Work::Run(_) => Err(Error::InvalidArgument(AT_WORK.into())),
+        Work::Prefill(_) | Work::Run(_) => {
+            let text = "the session is at work; wait for its prefill or run to end, or cancel it";
+            Err(Error::InvalidArgument(text.into()))
+        }
     }
 }
-
-/// What is said to who asks for two things at once.
-pub(super) const AT_WORK: &str = "the session is at work; wait for its prefill or run to end, or cancel it";
