@@ -30,8 +30,8 @@ pub struct SessionHandle {
 }
 
 impl SessionHandle {
-    fn new(session: Session, usage: Arc<Usage>) -> Self {
-        Self { session, cells: Cells { usage, held: 0 }, run: None, trailing: false }
+    fn new(session: Session, cells: Cells) -> Self {
+        Self { session, cells, run: None, trailing: false }
     }
 
     /// How many tokens it holds at the most.
@@ -138,8 +138,15 @@ impl LlmView<'_> {
         SessionOptions { max_tokens: options.max_tokens, scope: Arc::clone(&self.state.scope) }
     }
 
-    fn add(&mut self, session: Session) -> wasmtime::Result<Resource<SessionHandle>> {
-        let session = self.table.push(SessionHandle::new(session, Arc::clone(&self.state.usage)))?;
+    /// Sets cells aside for a session that begins with so many tokens.
+    fn cells(&self, length: u64) -> Result<Cells, Error> {
+        let mut cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
+        cells.set(length, self.state.max_kv_cells)?;
+        Ok(cells)
+    }
+
+    fn add(&mut self, session: Session, cells: Cells) -> wasmtime::Result<Resource<SessionHandle>> {
+        let session = self.table.push(SessionHandle::new(session, cells))?;
         self.state.sessions += 1;
         Ok(session)
     }
@@ -156,7 +163,10 @@ impl HostSession for LlmView<'_> {
         }
         let options = self.options(options);
         match self.table.get(&model)?.engine().open_session(options) {
-            Ok(session) => Ok(Ok(self.add(session)?)),
+            Ok(session) => {
+                let cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
+                Ok(Ok(self.add(session, cells)?))
+            }
             Err(error) => Ok(Err(convert::error(error))),
         }
     }
@@ -185,19 +195,13 @@ impl HostSession for LlmView<'_> {
         if let Err(error) = self.room_for_session() {
             return Ok(Err(error));
         }
-        let max = self.state.max_kv_cells;
-        let handle = self.table.get_mut(&session)?;
         // Shared cells count for each holder: any of them may come to be the last.
-        let mut cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
-        if let Err(error) = cells.set(handle.length(), max) {
-            return Ok(Err(error));
-        }
-        match handle.session.fork().await {
-            Ok(child) => {
-                let child = self.add(child)?;
-                self.table.get_mut(&child)?.cells = cells;
-                Ok(Ok(child))
-            }
+        let cells = match self.cells(self.table.get(&session)?.length()) {
+            Ok(cells) => cells,
+            Err(error) => return Ok(Err(error)),
+        };
+        match self.table.get_mut(&session)?.session.fork().await {
+            Ok(child) => Ok(Ok(self.add(child, cells)?)),
             Err(error) => Ok(Err(convert::error(error))),
         }
     }
@@ -235,20 +239,17 @@ impl HostSession for LlmView<'_> {
         if let Err(error) = self.room_for_session() {
             return Ok(Err(error));
         }
-        let (options, max) = (self.options(options), self.state.max_kv_cells);
+        let options = self.options(options);
         let engine = self.table.get(&model)?.engine().clone();
         let session = match engine.restore_session(options, &name).await {
             Ok(Some(session)) => session,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(convert::error(error))),
         };
-        let mut cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
-        if let Err(error) = cells.set(session.len().into(), max) {
-            return Ok(Err(error));
+        match self.cells(session.len().into()) {
+            Ok(cells) => Ok(Ok(Some(self.add(session, cells)?))),
+            Err(error) => Ok(Err(error)),
         }
-        let session = self.add(session)?;
-        self.table.get_mut(&session)?.cells = cells;
-        Ok(Ok(Some(session)))
     }
 
     fn generate(
