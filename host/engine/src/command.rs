@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::Token;
 use crate::error::Error;
-use crate::options::{GenerateOptions, PrefillInfo};
+use crate::options::{GenerateOptions, PrefillInfo, Priority, Readout, Reading, Tenant};
 use crate::outbox::Writer;
 
 /// Names a session for as long as the engine lives.
@@ -71,6 +71,17 @@ pub(crate) struct NewSession {
     pub(crate) max_tokens: u32,
     /// Who may share its beginning and what it saves.
     pub(crate) scope: Arc<str>,
+    /// Who is served.
+    pub(crate) tenant: Tenant,
+    pub(crate) priority: Priority,
+}
+
+/// One session's part of a submitted step.
+pub(crate) struct StepCommand {
+    pub(crate) id: SessionId,
+    pub(crate) input: Vec<Token>,
+    pub(crate) readouts: Vec<Readout>,
+    pub(crate) reply: Reply<Vec<Reading>>,
 }
 
 pub(crate) enum Command {
@@ -115,6 +126,20 @@ pub(crate) enum Command {
         id: SessionId,
         tokens: Vec<Token>,
         reply: Reply<PrefillInfo>,
+    },
+    /// Input for many sessions, which become parts of the same batches.
+    Submit(Vec<StepCommand>),
+    /// Adds tokens to a run that goes on, as if it had generated them.
+    Inject {
+        id: SessionId,
+        run: u64,
+        tokens: Vec<Token>,
+        reply: Reply<()>,
+    },
+    /// Gives a session's work another priority.
+    Prioritise {
+        id: SessionId,
+        priority: Priority,
     },
     Generate {
         id: SessionId,

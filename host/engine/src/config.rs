@@ -25,6 +25,10 @@ pub struct EngineConfig {
     pub snapshot_bytes: u64,
     /// The most sessions that can be saved in a scope.
     pub max_saved: u32,
+    /// The most tokens that are guessed ahead for a run, from what its session
+    /// held before. How many are, from none on, follows from what batches were
+    /// measured to take and from how often guesses came true. 0: never.
+    pub max_draft: u32,
 }
 
 impl Default for EngineConfig {
@@ -38,6 +42,7 @@ impl Default for EngineConfig {
             outbox_tokens: 256,
             snapshot_bytes: 1 << 30,
             max_saved: 64,
+            max_draft: 8,
         }
     }
 }

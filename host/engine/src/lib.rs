@@ -33,11 +33,11 @@ pub use backend::{
     Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
 };
 pub use config::EngineConfig;
-pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError};
+pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError, Step, Submitted, submit};
 pub use error::Error;
 pub use metrics::EngineMetrics;
 pub use options::{
-    Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, Mirostat,
-    PrefillInfo, Sampled, Sampling, Xtc,
+    Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS,
+    MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Readout, Reading, Sampled, Sampling, Tenant, Xtc,
 };
 pub use tokenizer::Tokenizer;

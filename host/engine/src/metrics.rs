@@ -26,6 +26,10 @@ pub struct EngineMetrics {
     pub cached_tokens: Counter,
     /// Tokens generated.
     pub generated_tokens: Counter,
+    /// Tokens that were guessed ahead.
+    pub drafted_tokens: Counter,
+    /// Those of them that came true.
+    pub accepted_tokens: Counter,
     /// Sessions open now.
     pub sessions: Gauge,
     /// Runs that generate now.
@@ -61,6 +65,8 @@ impl Default for EngineMetrics {
             prompt_tokens: Counter::default(),
             cached_tokens: Counter::default(),
             generated_tokens: Counter::default(),
+            drafted_tokens: Counter::default(),
+            accepted_tokens: Counter::default(),
             sessions: Gauge::default(),
             running: Gauge::default(),
             queued: Gauge::default(),
@@ -87,6 +93,8 @@ impl EngineMetrics {
         r.register("prompt_tokens", "Prompt tokens computed", self.prompt_tokens.clone());
         r.register("cached_tokens", "Prompt tokens found in the prefix cache", self.cached_tokens.clone());
         r.register("generated_tokens", "Tokens generated", self.generated_tokens.clone());
+        r.register("drafted_tokens", "Tokens guessed ahead", self.drafted_tokens.clone());
+        r.register("accepted_tokens", "Tokens guessed ahead that came true", self.accepted_tokens.clone());
         r.register("sessions", "Sessions open now", self.sessions.clone());
         r.register("running", "Runs that generate now", self.running.clone());
         r.register("queued", "Work waiting for a sequence or KV cells now", self.queued.clone());

@@ -1,5 +1,6 @@
 //! What callers choose: sampling, stopping, flushing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Token;
@@ -147,6 +148,74 @@ pub struct GenerateOptions {
     pub flush_after: Duration,
     /// End the run after so long.
     pub deadline: Option<Duration>,
+    /// The most tokens to guess ahead, see [`EngineConfig::max_draft`], which is
+    /// also what None means. 0: none. What comes out is the same.
+    ///
+    /// [`EngineConfig::max_draft`]: crate::EngineConfig::max_draft
+    pub draft: Option<u32>,
+}
+
+/// Which of a tenant's work goes first.
+///
+/// No priority starves: of a tenant's tokens, interactive work gets 16 parts,
+/// normal work 4 and background work 1, where all three wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Priority {
+    /// Work that nobody waits for.
+    Background,
+    /// Everything else.
+    #[default]
+    Normal,
+    /// Somebody looks at the screen.
+    Interactive,
+}
+
+/// Whom work is for. Where several tenants want more than there is, each gets
+/// tokens by its weight, however many sessions it has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tenant {
+    /// Tells it from others; chosen by the host.
+    pub name: Arc<str>,
+    /// Its part of the whole, beside the weights of the others. 0 counts as 1.
+    pub weight: u32,
+}
+
+impl Default for Tenant {
+    fn default() -> Self {
+        Self { name: Arc::from(""), weight: 1 }
+    }
+}
+
+/// What is wanted of the logits after a step, see
+/// [`submit`](crate::engine::submit).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Readout {
+    /// A token, chosen as a run would choose it; it is not added to the session.
+    /// Penalties have nothing to look at. With a seed the draw follows from the
+    /// seed and the session's length.
+    Sample(Box<Sampling>),
+    /// The most likely tokens, at most [`MAX_LOGPROBS`].
+    Top(u32),
+    /// The log-probabilities of these tokens, at most [`MAX_READOUT_TOKENS`].
+    LogprobsOf(Vec<Token>),
+    /// How undecided the model is: the entropy of its distribution, in nats.
+    Entropy,
+}
+
+/// The most tokens that one [`Readout::LogprobsOf`] can ask for.
+pub const MAX_READOUT_TOKENS: usize = 4096;
+
+/// What a [`Readout`] gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// The token that was chosen.
+    Token(Sampled),
+    /// The most likely tokens, the likeliest first.
+    Top(Vec<Alternative>),
+    /// In the order of the question.
+    Logprobs(Vec<f32>),
+    /// In nats.
+    Entropy(f32),
 }
 
 /// The most alternatives that can be reported a token.
@@ -167,6 +236,7 @@ impl GenerateOptions {
             flush_tokens: 1,
             flush_after: Duration::ZERO,
             deadline: None,
+            draft: None,
         }
     }
 }
@@ -209,6 +279,8 @@ pub struct Sampled {
     pub logprob: Option<f32>,
     /// The most likely tokens at this place, if asked for.
     pub alternatives: Vec<Alternative>,
+    /// Whether a constraint left no choice, so that it was not sampled.
+    pub forced: bool,
 }
 
 /// What has been generated since the last chunk.

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn token(token: u32) -> Sampled {
-        Sampled { token, logprob: None, alternatives: Vec::new() }
+        Sampled { token, logprob: None, alternatives: Vec::new(), forced: false }
     }
 
     fn ids(taken: Taken) -> Vec<u32> {

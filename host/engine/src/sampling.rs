@@ -71,7 +71,7 @@ impl Sampler {
             }
             None => (None, Vec::new()),
         };
-        Some(Sampled { token, logprob, alternatives })
+        Some(Sampled { token, logprob, alternatives, forced: false })
     }
 
     fn choose(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Token> {
@@ -170,6 +170,29 @@ impl Norm {
     fn logprob(self, logit: f32) -> f32 {
         (logit - self.max) - self.log_sum
     }
+}
+
+/// The `n` most likely tokens, the likeliest first.
+pub(crate) fn most_likely(logits: &[f32], n: usize, scratch: &mut Scratch) -> Vec<Alternative> {
+    top(logits, Norm::of(logits), n, &mut scratch.candidates)
+}
+
+/// The log-probabilities of tokens; that of one outside of the vocabulary is -inf.
+pub(crate) fn logprobs(logits: &[f32], tokens: &[Token]) -> Vec<f32> {
+    let norm = Norm::of(logits);
+    let logprob = |&token: &Token| logits.get(token as usize).map_or(f32::NEG_INFINITY, |&l| norm.logprob(l));
+    tokens.iter().map(logprob).collect()
+}
+
+/// The entropy of the distribution, in nats: the sum of -p ln p.
+pub(crate) fn entropy(logits: &[f32]) -> f32 {
+    let norm = Norm::of(logits);
+    let part = |&logit: &f32| {
+        let logprob = norm.logprob(logit);
+        // p ln p goes to 0 with p, and is NaN at 0.
+        if logprob.is_finite() { -logprob * logprob.exp() } else { 0.0 }
+    };
+    logits.iter().map(part).sum()
 }
 
 fn top(logits: &[f32], norm: Norm, n: usize, candidates: &mut Candidates) -> Vec<Alternative> {

@@ -5,7 +5,10 @@
 //! waits for nothing and asks an injected [`Clock`] for the time. The engine
 //! thread (see [`crate::thread`]) turns the crank.
 
+mod begin;
 mod cells;
+mod fair;
+mod fill;
 mod pace;
 mod place;
 mod plan;
@@ -15,33 +18,29 @@ mod sequence;
 mod serve;
 mod sessions;
 mod snapshot;
+mod speculate;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::Token;
 use crate::backend::{Abilities, Backend, BackendLimits, BatchEntry};
 use crate::clock::Clock;
-use crate::command::{Command, Reply, SessionId};
+use crate::command::{Command, SessionId};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
-use crate::options::{Finish, GenerateOptions, PrefillInfo};
-use crate::outbox::Writer;
-use crate::sampling::Sampler;
-use crate::text::TextAssembler;
+use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use fair::Fair;
 use pace::Pace;
-use plan::{Candidate, Room, Share};
 use prefix::PrefixCache;
-use sequence::{Prefill, Run, Sequence, Wait, Work};
+use sequence::{Sequence, Work};
 use serve::Chooser;
-use sessions::refuse_at_work;
 use snapshot::{Budget, Shelf};
 
 /// What a step came to.
@@ -62,12 +61,18 @@ pub(crate) struct Scheduler<C> {
     metrics: EngineMetrics,
     clock: C,
     sequences: BTreeMap<SessionId, Sequence>,
+    /// Those that may have work: all that have, and some that had it lately. A step
+    /// costs by what is at work, not by what is open.
+    at_work: BTreeSet<SessionId>,
+    fair: Fair,
     cells: Cells,
     prefixes: PrefixCache,
     shelf: Shelf,
     budget: Budget,
     abilities: Abilities,
     pace: Pace,
+    /// Whether wrong guesses can be taken back: the model can step back.
+    can_reject: bool,
     /// Counts the work that sessions were given.
     uses: u64,
     /// Batches decoded so far; handles read it to stamp the drop of a session.
@@ -95,12 +100,15 @@ impl<C: Clock> Scheduler<C> {
             metrics,
             clock,
             sequences: BTreeMap::new(),
+            at_work: BTreeSet::new(),
+            fair: Fair::default(),
             cells,
             prefixes: PrefixCache::default(),
             shelf: Shelf::new(),
             budget: Budget::new(config.snapshot_bytes),
             abilities,
             pace: Pace::default(),
+            can_reject: true,
             uses: 0,
             steps,
             chooser,
@@ -123,6 +131,9 @@ impl<C: Clock> Scheduler<C> {
             Command::Save { id, name, reply } => drop(reply.send(self.save(id, name))),
             Command::Restore { name, new, reply } => drop(reply.send(self.restore(name, new))),
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
+            Command::Submit(steps) => steps.into_iter().for_each(|step| self.begin_step(step)),
+            Command::Inject { id, run, tokens, reply } => drop(reply.send(self.inject(id, run, tokens))),
+            Command::Prioritise { id, priority } => self.prioritise(id, priority),
             Command::Generate { id, run, options, outbox } => self.begin_run(id, run, *options, outbox),
             Command::Cancel { id, run } => self.cancel(id, run),
             Command::Close { id, at_step } => self.close(id, at_step),
@@ -135,24 +146,15 @@ impl<C: Clock> Scheduler<C> {
         let now = self.clock.now();
         self.expire(now);
         let (decodes, prompts) = self.candidates();
-        let room = Room {
-            batch_tokens: self.limits.batch_tokens,
-            prompt_tokens: self.pace.tokens_in(self.config.step_time),
-            cells: self.cells.available(),
-            sequences: self.available_sequences(),
-        };
-        let plan = plan::plan(&decodes, &prompts, room, &self.config);
+        let plan = plan::plan(&decodes, &prompts, self.room(), &self.config);
         if plan.shares.is_empty() {
             return self.relieve(&plan.blocked, now);
         }
-        if !plan.blocked.is_empty() {
-            self.park_an_idle_one();
+        self.note_blocked(&plan.blocked, now);
+        if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
+            return Progress::Worked;
         }
-        for id in plan.blocked {
-            if let Some(wait) = self.sequences.get_mut(&id).and_then(Sequence::wait_mut) {
-                wait.blocked.get_or_insert(now);
-            }
-        }
+        self.guess(&plan.shares);
         let shares = self.fill_batch(plan.shares, now);
         if !shares.is_empty() {
             self.decode(&shares);
@@ -168,91 +170,6 @@ impl<C: Clock> Scheduler<C> {
             self.close(id, self.steps.load(Ordering::Acquire));
         }
         self.report();
-    }
-
-    fn begin_prefill(&mut self, id: SessionId, tokens: Vec<Token>, reply: Reply<PrefillInfo>) {
-        let now = self.clock.now();
-        let refused = self.refusal(id).or_else(|| {
-            let free = self.sequences.get(&id)?.free().min(self.cells.total());
-            (tokens.len() > free as usize).then_some(Error::ContextFull { free })
-        });
-        // A handle that no longer listens is no error: its session is going.
-        if let Some(error) = refused {
-            let _ = reply.send(Err(error));
-            return;
-        }
-        let Some(sequence) = self.sequences.get_mut(&id) else { return };
-        if tokens.is_empty() {
-            let _ = reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO }));
-            return;
-        }
-        let before = sequence.tokens.len();
-        sequence.tokens.extend(tokens);
-        sequence.logits = None;
-        sequence.keys = None;
-        sequence.work = Work::Prefill(Prefill { reply, before, cached: 0, wait: Wait::new(now) });
-        self.uses += 1;
-        sequence.used = self.uses;
-    }
-
-    fn begin_run(&mut self, id: SessionId, number: u64, options: GenerateOptions, outbox: Writer) {
-        let now = self.clock.now();
-        if let Some(sequence) = self.sequences.get(&id) {
-            sequence.state.saw_run();
-        }
-        if let Some(error) = self.refusal(id) {
-            return outbox.close(Err(error));
-        }
-        let Some(sequence) = self.sequences.get_mut(&id) else {
-            return outbox.close(Err(Error::Cancelled));
-        };
-        if sequence.free() == 0 {
-            return outbox.close(Err(Error::ContextFull { free: 0 }));
-        }
-        if sequence.tokens.is_empty() {
-            let text = "the session is empty; prefill at least one token before generating";
-            return outbox.close(Err(Error::InvalidArgument(text.into())));
-        }
-        let run = Run {
-            number,
-            outbox,
-            sampler: Sampler::new(options.sampling, options.bias, options.top_logprobs),
-            text: TextAssembler::new(options.stop_text),
-            left: options.max_new,
-            stop_tokens: options.stop_tokens,
-            ends_at_model_end: !options.ignore_end,
-            deadline: options.deadline.map(|d| now + d),
-            wait: Wait::new(now),
-        };
-        sequence.work = Work::Run(Box::new(run));
-        sequence.keys = None;
-        self.uses += 1;
-        sequence.used = self.uses;
-        if let Some(logits) = sequence.logits.take() {
-            // The prefill left the logits: the first token costs no batch.
-            if let Some(wait) = sequence.wait_mut() {
-                wait.served(now);
-            }
-            self.advance(id, &logits, now);
-        } else if sequence.todo() == 0 {
-            // The logits were not kept: the last token is decoded again.
-            let again = sequence.in_kv().saturating_sub(1);
-            self.cut(id, again);
-        }
-    }
-
-    /// Why a session can take no new work, if it cannot.
-    fn refusal(&mut self, id: SessionId) -> Option<Error> {
-        let queued = self.sequences.values_mut().filter_map(|s| s.wait_mut()).filter(|w| w.queued.is_none()).count();
-        let Some(sequence) = self.sequences.get_mut(&id) else { return Some(Error::Cancelled) };
-        if let Err(error) = refuse_at_work(sequence) {
-            // That its state is gone is said once to who gives it work, which it
-            // can then be given.
-            sequence.evicted = false;
-            return Some(error);
-        }
-        // Who holds a sequence waits for none, and has paid for its state.
-        (sequence.seq.is_none() && queued >= self.config.max_queued as usize).then_some(Error::Busy)
     }
 
     fn cancel(&mut self, id: SessionId, number: u64) {
@@ -272,82 +189,20 @@ impl<C: Clock> Scheduler<C> {
         self.metrics.release_steps.observe(waited as f64);
         match work {
             Work::Idle => return,
-            Work::Prefill(prefill) => drop(prefill.reply.send(Err(Error::Cancelled))),
+            Work::Prefill(prefill) => prefill.answer.refuse(Error::Cancelled),
             Work::Run(run) => run.fail(Error::Cancelled),
         }
         self.metrics.cancelled.inc();
-    }
-
-    /// Those with tokens to decode: running generations by age, then those that
-    /// wait for a place, in the order in which they were asked for.
-    fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
-        let mut decodes = Vec::new();
-        let mut waiting = Vec::new();
-        for (&id, sequence) in &self.sequences {
-            let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
-            let placed = sequence.seq.is_some();
-            let candidate = Candidate { id, todo, cells: todo, placed };
-            match &sequence.work {
-                Work::Run(run) if todo > 0 && run.outbox.has_room() => match placed {
-                    true => decodes.push(candidate),
-                    false => waiting.push((run.wait.asked, candidate)),
-                },
-                Work::Prefill(prefill) => waiting.push((prefill.wait.asked, candidate)),
-                Work::Run(_) | Work::Idle => {}
-            }
-        }
-        waiting.sort_by_key(|&(asked, candidate)| (asked, candidate.id));
-        let mut waiting: Vec<Candidate> = waiting.into_iter().map(|(_, candidate)| candidate).collect();
-        for candidate in &mut waiting {
-            // What is known need not be computed, but takes its cells.
-            let known = u32::try_from(self.known(candidate.id)).unwrap_or(0);
-            candidate.todo = candidate.todo.saturating_sub(known).max(1);
-        }
-        (decodes, waiting)
-    }
-
-    /// Writes the shares into the batch. Gives back those that were placed, each
-    /// with the index of its last entry.
-    fn fill_batch(&mut self, shares: Vec<Share>, now: Duration) -> Vec<(Share, usize)> {
-        self.batch.clear();
-        let mut placed = Vec::with_capacity(shares.len());
-        for share in shares {
-            if !self.place(share.id) {
-                continue;
-            }
-            let Some(sequence) = self.sequences.get(&share.id) else { continue };
-            let tokens = share.tokens.min(u32::try_from(sequence.todo()).unwrap_or(u32::MAX));
-            let batched = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
-            if tokens == 0 || !self.make_room(batched.saturating_add(tokens)) {
-                continue;
-            }
-            let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
-            let Some(seq) = sequence.seq else { continue };
-            if let Some(wait) = sequence.wait_mut() {
-                let queued = wait.served(now);
-                if let Work::Run(run) = &sequence.work {
-                    run.outbox.started(queued);
-                }
-            }
-            let from = sequence.cells.len();
-            let to = from + tokens as usize;
-            let ends = to == sequence.tokens.len();
-            for (position, &token) in (sequence.in_kv()..).zip(sequence.tokens.get(from..to).unwrap_or_default()) {
-                let logits = ends && position as usize + 1 == to;
-                self.batch.push(BatchEntry { token, position, seq, logits });
-            }
-            placed.push((Share { tokens, ..share }, self.batch.len().saturating_sub(1)));
-        }
-        placed
     }
 
     /// Brings the gauges up to date.
     fn report(&mut self) {
         let mut running = 0;
         let mut queued = 0;
-        for sequence in self.sequences.values_mut() {
+        for id in &self.at_work {
+            let Some(sequence) = self.sequences.get(id) else { continue };
             running += i64::from(matches!(sequence.work, Work::Run(_)));
-            queued += i64::from(sequence.wait_mut().is_some_and(|w| w.queued.is_none()));
+            queued += i64::from(sequence.wait().is_some_and(|wait| wait.queued.is_none()));
         }
         self.metrics.running.set(running);
         self.metrics.queued.set(queued);

@@ -1,8 +1,9 @@
 //! What can be refused without asking the engine thread.
 
 use crate::Token;
+use crate::engine::Step;
 use crate::error::Error;
-use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, Sampling};
+use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, MAX_READOUT_TOKENS, Readout, Sampling};
 
 /// The most stop texts, and stop tokens, of a run.
 const MAX_STOPS: usize = 64;
@@ -51,6 +52,30 @@ pub(crate) fn generate(options: &GenerateOptions, vocab: u32) -> Result<(), Erro
         return refuse(format!("top-logprobs must be at most {MAX_LOGPROBS}"));
     }
     sampling(&options.sampling)
+}
+
+/// The most readouts of a step.
+const MAX_READOUTS: usize = 16;
+
+pub(crate) fn step(step: &Step, vocab: u32) -> Result<(), Error> {
+    tokens(&step.input, vocab)?;
+    if step.readouts.len() > MAX_READOUTS {
+        return refuse(format!("a step has at most {MAX_READOUTS} readouts a session"));
+    }
+    for readout in &step.readouts {
+        match readout {
+            Readout::Sample(params) => sampling(params)?,
+            Readout::Top(n) if *n > MAX_LOGPROBS => {
+                return refuse(format!("top must be at most {MAX_LOGPROBS}, and is {n}"));
+            }
+            Readout::LogprobsOf(list) if list.len() > MAX_READOUT_TOKENS => {
+                return refuse(format!("log-probabilities of at most {MAX_READOUT_TOKENS} tokens can be read"));
+            }
+            Readout::LogprobsOf(list) => tokens(list, vocab)?,
+            Readout::Top(_) | Readout::Entropy => {}
+        }
+    }
+    Ok(())
 }
 
 fn sampling(s: &Sampling) -> Result<(), Error> {

@@ -200,6 +200,7 @@ impl<C: Clock> Scheduler<C> {
 
     /// Gives back a session's cells and its sequence.
     pub(super) fn release(&mut self, sequence: &mut Sequence) {
+        sequence.turn = 0;
         if let Some(seq) = sequence.seq.take() {
             self.backend.truncate(seq, 0);
             self.cells.give_sequence(seq);

@@ -1,8 +1,8 @@
 //! What goes into the next batch.
 //!
-//! Running generations come first, one token each, so that nobody's stream
-//! waits for somebody else's prompt; prompts fill the rest, in the order in
-//! which they came, and beside running generations only in chunks.
+//! Running generations come first, so that nobody's stream waits for somebody
+//! else's prompt; prompts fill the rest, in the order of service, and beside running
+//! generations only in chunks.
 
 use crate::command::SessionId;
 use crate::config::EngineConfig;
@@ -46,7 +46,7 @@ pub(super) struct Plan {
 
 /// Cells kept free for each running generation when a prompt is admitted, so
 /// that the prompt does not force one of them out at once.
-const HEADROOM: u32 = 16;
+pub(super) const HEADROOM: u32 = 16;
 
 /// Plans the next batch. Both lists are in the order of service.
 pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room, config: &EngineConfig) -> Plan {

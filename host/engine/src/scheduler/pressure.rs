@@ -3,14 +3,15 @@
 //! Nothing is dropped silently: work waits, then a run is ended as preempted, or
 //! a request is refused as busy.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::sequence::{Sequence, Work};
-use super::{Progress, Scheduler};
+use super::{Progress, Scheduler, fair};
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
-use crate::options::Finish;
+use crate::options::{Finish, Priority};
 
 impl<C: Clock> Scheduler<C> {
     /// Ends what has passed its deadline or waited too long, and hands over
@@ -21,11 +22,15 @@ impl<C: Clock> Scheduler<C> {
         let mut refused = Vec::new();
         let mut abandoned = Vec::new();
         let mut given_up = Vec::new();
-        for (&id, sequence) in &self.sequences {
+        let sequences = &self.sequences;
+        let is_at_work = |id: &SessionId| sequences.get(id).is_some_and(|s| !matches!(s.work, Work::Idle));
+        self.at_work.retain(is_at_work);
+        for &id in &self.at_work {
+            let Some(sequence) = self.sequences.get(&id) else { continue };
             match &sequence.work {
                 Work::Idle => {}
                 Work::Prefill(prefill) => {
-                    if prefill.reply.is_closed() {
+                    if prefill.answer.is_closed() {
                         abandoned.push(id);
                     } else if overdue(prefill.wait.blocked, max_wait, now) {
                         refused.push(id);
@@ -59,11 +64,7 @@ impl<C: Clock> Scheduler<C> {
     /// Called when nothing could be put into a batch: makes room, or says how
     /// long to wait.
     pub(super) fn relieve(&mut self, blocked: &[SessionId], now: Duration) -> Progress {
-        for id in blocked {
-            if let Some(wait) = self.sequences.get_mut(id).and_then(Sequence::wait_mut) {
-                wait.blocked.get_or_insert(now);
-            }
-        }
+        self.note_blocked(blocked, now);
         // An idle session loses nothing by it.
         if !blocked.is_empty() && self.park_an_idle_one() {
             self.report();
@@ -82,6 +83,46 @@ impl<C: Clock> Scheduler<C> {
         self.next_event(now).map_or(Progress::Idle, Progress::Waiting)
     }
 
+    /// Notes that work lacks cells or a sequence.
+    pub(super) fn note_blocked(&mut self, blocked: &[SessionId], now: Duration) {
+        for id in blocked {
+            if let Some(wait) = self.sequences.get_mut(id).and_then(Sequence::wait_mut) {
+                wait.blocked.get_or_insert(now);
+            }
+        }
+    }
+
+    /// Parks a run whose owner was served more than its share while another one's
+    /// work waits for a place. False: nobody has to go, or nobody can.
+    pub(super) fn change_turns(&mut self, blocked: &[SessionId], now: Duration) -> bool {
+        let unplaced = |id: &SessionId| self.sequences.get(id).filter(|sequence| sequence.seq.is_none());
+        let Some(waiter) = blocked.iter().find_map(unplaced) else { return false };
+        // Between runs of one owner there is no hurry: each goes to its end, unless
+        // that takes so long that the others would be refused.
+        let waited = waiter.wait().and_then(|wait| wait.blocked).map(|since| now.saturating_sub(since));
+        let waits_long = waited.is_some_and(|waited| waited >= self.config.max_wait / 4);
+        let placed = self.at_work.iter().filter_map(|&id| Some((id, self.sequences.get(&id)?)));
+        let runs = placed.filter_map(|(id, sequence)| match &sequence.work {
+            Work::Run(run) if sequence.seq.is_some() => Some((id, sequence, run.wait.asked)),
+            _ => None,
+        });
+        let yielding = runs.filter(|(_, holder, _)| {
+            let had_its_turn = holder.owner == waiter.owner && waits_long && holder.turn >= fair::TURN;
+            had_its_turn || self.fair.must_yield(&holder.owner, &waiter.owner)
+        });
+        let victim = yielding.max_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
+            let clocks = self.fair.clock(&a_holder.owner).total_cmp(&self.fair.clock(&b_holder.owner));
+            let lower = b_holder.owner.priority.cmp(&a_holder.owner.priority);
+            clocks.then(lower).then(a_holder.turn.cmp(&b_holder.turn)).then(a_asked.cmp(b_asked)).then(a.cmp(b))
+        });
+        let victim = victim.map(|(id, _, _)| id);
+        let Some(id) = victim.filter(|&id| self.park(id)) else { return false };
+        if let Some(wait) = self.sequences.get_mut(&id).and_then(Sequence::wait_mut) {
+            wait.since = now;
+        }
+        true
+    }
+
     /// Ends a run whose cells are needed; its session says so once.
     fn preempt(&mut self, id: SessionId) {
         tracing::warn!(session = id.0, "KV cells ran out; a run is ended as preempted");
@@ -97,7 +138,7 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// The run to stop so that others can go on, and whether it is the only one.
-    /// With several blocked runs that is the youngest, at once: none of them can
+    /// With several blocked runs that is the youngest of the lowest priority, at once: none of them can
     /// move. A single one may find cells when an idle session is dropped, so it
     /// waits first.
     fn victim(&self, blocked: &[SessionId], now: Duration) -> Option<(SessionId, bool)> {
@@ -105,11 +146,12 @@ impl<C: Clock> Scheduler<C> {
         for &id in blocked {
             let placed = self.sequences.get(&id).filter(|s| s.seq.is_some());
             if let Some(Work::Run(run)) = placed.map(|s| &s.work) {
-                runs.push((run.wait.asked, id, run.wait.blocked));
+                let priority = placed.map_or(Priority::Normal, |s| s.owner.priority);
+                runs.push((Reverse(priority), run.wait.asked, id, run.wait.blocked));
             }
         }
-        runs.sort_by_key(|&(asked, id, _)| (asked, id));
-        let &(_, youngest, since) = runs.last()?;
+        runs.sort_by_key(|&(priority, asked, id, _)| (priority, asked, id));
+        let &(_, _, youngest, since) = runs.last()?;
         let alone = runs.len() == 1;
         (!alone || overdue(since, self.config.max_wait, now)).then_some((youngest, alone))
     }
@@ -117,7 +159,8 @@ impl<C: Clock> Scheduler<C> {
     /// When something will happen without a command.
     fn next_event(&self, now: Duration) -> Option<Duration> {
         let max_wait = self.config.max_wait;
-        let times = self.sequences.values().filter_map(|sequence| match &sequence.work {
+        let at_work = self.at_work.iter().filter_map(|id| self.sequences.get(id));
+        let times = at_work.filter_map(|sequence| match &sequence.work {
             Work::Idle => None,
             Work::Prefill(prefill) => prefill.wait.blocked.map(|since| since + max_wait),
             Work::Run(run) => {

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::cells::CellId;
+use super::fair::Owner;
 use super::snapshot::Snapshot;
-use crate::command::{Reply, Seat, SessionState};
+use super::speculate::{Lookup, Odds};
+use crate::command::{NewSession, Reply, Seat, SessionState};
 use crate::error::Error;
-use crate::options::{Finish, PrefillInfo, Sampled};
+use crate::options::{Finish, PrefillInfo, Readout, Reading, Sampled};
 use crate::outbox::Writer;
 use crate::sampling::Sampler;
 use crate::text::TextAssembler;
@@ -33,12 +35,16 @@ pub(super) struct Sequence {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     /// Who may share its beginning.
     pub(super) scope: Arc<str>,
+    /// Who is served with it.
+    pub(super) owner: Owner,
     /// Keys of the tokens' blocks, while they are looked for in the prefix cache.
     pub(super) keys: Option<Vec<u64>>,
     /// When it was last given work, in the scheduler's count of such events.
     pub(super) used: u64,
     /// The backend's sequence, once work was done.
     pub(super) seq: Option<SeqId>,
+    /// Tokens that it was served since it has that.
+    pub(super) turn: u32,
     /// Logits after the last token, where all are decoded.
     pub(super) logits: Option<Vec<f32>>,
     /// Its cells were taken back and its owner does not know yet.
@@ -55,13 +61,40 @@ pub(super) enum Work {
 
 /// A prefill in progress. Its tokens already stand in `Sequence::tokens`.
 pub(super) struct Prefill {
-    pub(super) reply: Reply<PrefillInfo>,
+    pub(super) answer: Answer,
     /// How many tokens the session held before: what it goes back to on an
     /// error.
     pub(super) before: usize,
     /// How many the prefix cache had.
     pub(super) cached: u32,
     pub(super) wait: Wait,
+}
+
+/// What a prefill is for, and where the answer goes.
+pub(super) enum Answer {
+    /// For the state after it.
+    Info(Reply<PrefillInfo>),
+    /// For what the logits after it say.
+    Readings(Vec<Readout>, Reply<Vec<Reading>>),
+}
+
+impl Answer {
+    /// Whether nobody listens any more.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Info(reply) => reply.is_closed(),
+            Self::Readings(_, reply) => reply.is_closed(),
+        }
+    }
+
+    /// Says why there is none.
+    pub(super) fn refuse(self, error: Error) {
+        // A handle that no longer listens is no error: its session is going.
+        match self {
+            Self::Info(reply) => drop(reply.send(Err(error))),
+            Self::Readings(_, reply) => drop(reply.send(Err(error))),
+        }
+    }
 }
 
 /// A run of the decode loop.
@@ -76,6 +109,12 @@ pub(super) struct Run {
     pub(super) ends_at_model_end: bool,
     pub(super) deadline: Option<Duration>,
     pub(super) wait: Wait,
+    /// The most tokens to guess ahead.
+    pub(super) max_draft: u32,
+    pub(super) lookup: Lookup,
+    pub(super) odds: Odds,
+    /// Guesses that are part of the batch being decoded.
+    pub(super) draft: Vec<Token>,
 }
 
 /// How long work has been waiting.
@@ -83,6 +122,8 @@ pub(super) struct Run {
 pub(super) struct Wait {
     /// When it was asked for.
     pub(super) asked: Duration,
+    /// Since when it is its turn: when it was asked for, or when it gave way.
+    pub(super) since: Duration,
     /// How long it waited for its first batch.
     pub(super) queued: Option<Duration>,
     /// Since when it lacks KV cells or a sequence.
@@ -91,7 +132,7 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) fn new(now: Duration) -> Self {
-        Self { asked: now, queued: None, blocked: None }
+        Self { asked: now, since: now, queued: None, blocked: None }
     }
 
     /// Notes that the work is part of a batch.
@@ -102,11 +143,14 @@ impl Wait {
 }
 
 impl Sequence {
-    pub(super) fn new(seat: Seat, state: Arc<SessionState>, limit: u32, scope: Arc<str>) -> Self {
+    /// `limit` is the most tokens it may hold.
+    pub(super) fn new(new: NewSession, limit: u32) -> Self {
+        let NewSession { seat, state, scope, tenant, priority, .. } = new;
         Self {
             _seat: seat,
             state,
             limit,
+            owner: Owner { tenant, priority },
             tokens: Vec::new(),
             cells: Vec::new(),
             pure: usize::MAX,
@@ -115,6 +159,7 @@ impl Sequence {
             keys: None,
             used: 0,
             seq: None,
+            turn: 0,
             logits: None,
             evicted: false,
             work: Work::Idle,
@@ -147,6 +192,22 @@ impl Sequence {
     /// Tokens that still fit.
     pub(super) fn free(&self) -> u32 {
         self.limit.saturating_sub(u32::try_from(self.tokens.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Guesses that follow its tokens in the batch.
+    pub(super) fn draft(&self) -> &[Token] {
+        match &self.work {
+            Work::Run(run) => &run.draft,
+            Work::Idle | Work::Prefill(_) => &[],
+        }
+    }
+
+    pub(super) fn wait(&self) -> Option<&Wait> {
+        match &self.work {
+            Work::Idle => None,
+            Work::Prefill(prefill) => Some(&prefill.wait),
+            Work::Run(run) => Some(&run.wait),
+        }
     }
 
     pub(super) fn wait_mut(&mut self) -> Option<&mut Wait> {

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Scheduler;
-use super::plan::Share;
-use super::sequence::{Run, Sequence, Work};
+use super::fill::Placed;
+use super::sequence::{Answer, Prefill, Run, Sequence, Work};
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
-use crate::options::{Finish, PrefillInfo};
-use crate::sampling::Scratch;
+use crate::options::{Finish, PrefillInfo, Readout, Reading};
+use crate::sampling::{self, Sampler, Scratch};
 use crate::tokenizer::Tokenizer;
 
 /// What a sampled token means for its run.
@@ -40,8 +40,7 @@ impl Chooser {
         let Work::Run(run) = &mut sequence.work else { return Outcome::GoesOn };
         let run: &mut Run = run;
         let Some(sampled) = run.sampler.sample(logits, &mut self.scratch) else {
-            let text = "no token can be chosen: the logits are not finite, or the bias forbids every token";
-            return Outcome::Fails(Error::Backend(text.into()));
+            return Outcome::Fails(Error::Backend(NOTHING_TO_CHOOSE.into()));
         };
         self.metrics.generated_tokens.inc();
         self.piece.clear();
@@ -53,12 +52,44 @@ impl Chooser {
         sequence.publish_len();
         finish.map_or(Outcome::GoesOn, Outcome::Ends)
     }
+
+    /// Answers a step of a session whose logits are there.
+    pub(super) fn answer(&mut self, sequence: &Sequence, answer: Answer, logits: &[f32]) {
+        match answer {
+            // Its handle no longer listens: there is nothing to be undone.
+            Answer::Readings(readouts, reply) => {
+                drop(reply.send(self.read(&readouts, logits, sequence.tokens.len())));
+            }
+            Answer::Info(reply) => {
+                drop(reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO })));
+            }
+        }
+    }
+
+    /// What the logits after `len` tokens say.
+    fn read(&mut self, readouts: &[Readout], logits: &[f32], len: usize) -> Result<Vec<Reading>, Error> {
+        let read = |readout: &Readout| match readout {
+            Readout::Sample(params) => {
+                let mut params = (**params).clone();
+                // One seed must not give the same draw at each place.
+                params.seed = params.seed.map(|seed| seed.wrapping_add(len as u64));
+                let sampled = Sampler::new(params, Vec::new(), None).sample(logits, &mut self.scratch);
+                sampled.map(Reading::Token).ok_or_else(|| Error::Backend(NOTHING_TO_CHOOSE.into()))
+            }
+            Readout::Top(n) => Ok(Reading::Top(sampling::most_likely(logits, *n as usize, &mut self.scratch))),
+            Readout::LogprobsOf(tokens) => Ok(Reading::Logprobs(sampling::logprobs(logits, tokens))),
+            Readout::Entropy => Ok(Reading::Entropy(sampling::entropy(logits))),
+        };
+        readouts.iter().map(read).collect()
+    }
 }
 
+const NOTHING_TO_CHOOSE: &str =
+    "no token can be chosen: the logits are not finite, or the bias forbids every token";
+
 impl<C: Clock> Scheduler<C> {
-    /// Decodes the batch that was filled. `shares` holds, for each, the index of
-    /// its last entry.
-    pub(super) fn decode(&mut self, shares: &[(Share, usize)]) {
+    /// Decodes the batch that was filled with `placed`.
+    pub(super) fn decode(&mut self, placed: &[Placed]) {
         let begin = self.clock.now();
         let decoded = self.backend.decode(&self.batch);
         let now = self.clock.now();
@@ -66,14 +97,14 @@ impl<C: Clock> Scheduler<C> {
         self.metrics.decode_steps.inc();
         self.metrics.decode_seconds.inc_by(now.saturating_sub(begin).as_secs_f64());
         self.pace.measured(self.batch.len(), now.saturating_sub(begin));
-        self.metrics.batch_sequences.observe(shares.len() as f64);
-        let sequences = i64::try_from(shares.len()).unwrap_or(i64::MAX);
+        self.metrics.batch_sequences.observe(placed.len() as f64);
+        let sequences = i64::try_from(placed.len()).unwrap_or(i64::MAX);
         if sequences > self.metrics.batch_sequences_max.get() {
             self.metrics.batch_sequences_max.set(sequences);
         }
         if let Err(error) = decoded {
             tracing::error!(%error, sequences, "a batch failed");
-            for (share, _) in shares {
+            for share in placed {
                 self.fail(share.id, Error::Backend(error.to_string()));
                 // A state that cannot step back may be lost with the batch. The
                 // tokens are kept: it is computed anew when it is next needed.
@@ -81,44 +112,108 @@ impl<C: Clock> Scheduler<C> {
             }
             return;
         }
-        for &(share, last) in shares {
-            self.serve(share, last, now);
+        for &share in placed {
+            self.serve(share, now);
         }
     }
 
-    fn serve(&mut self, share: Share, last: usize, now: Duration) {
+    fn serve(&mut self, share: Placed, now: Duration) {
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
         self.cells.take(share.tokens, &mut sequence.cells);
+        self.fair.served(&sequence.owner, share.tokens);
+        sequence.turn = sequence.turn.saturating_add(share.tokens);
         if matches!(sequence.work, Work::Prefill(_)) {
             self.metrics.prompt_tokens.inc_by(u64::from(share.tokens));
         }
         if sequence.todo() > 0 {
             return;
         }
-        let Some(logits) = self.backend.logits(last) else {
-            return self.fail(share.id, Error::Backend("the backend gave no logits".into()));
-        };
         match std::mem::replace(&mut sequence.work, Work::Idle) {
             Work::Idle => {}
-            Work::Prefill(prefill) => {
-                sequence.logits = Some(logits.to_vec());
-                sequence.publish_len();
-                let new = u32::try_from(sequence.tokens.len().saturating_sub(prefill.before)).unwrap_or(u32::MAX);
-                let cached = prefill.cached.min(new);
-                let info =
-                    PrefillInfo { cached, computed: new - cached, queued: prefill.wait.queued.unwrap_or_default() };
-                self.publish(share.id);
-                // Nobody listens: the caller gave up during this very step.
-                if prefill.reply.send(Ok(info)).is_err() {
-                    self.metrics.cancelled.inc();
-                    self.undo(share.id, prefill.before);
-                }
-            }
+            Work::Prefill(prefill) => self.end_prefill(share, prefill),
             Work::Run(run) => {
                 sequence.work = Work::Run(run);
-                let outcome = self.chooser.choose(sequence, logits, now);
-                self.settle(share.id, outcome);
+                self.settle_guesses(share, now);
             }
+        }
+    }
+
+    fn end_prefill(&mut self, share: Placed, prefill: Prefill) {
+        let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
+        let Some(logits) = self.backend.logits(share.last) else {
+            sequence.work = Work::Prefill(prefill);
+            return self.fail(share.id, Error::Backend("the backend gave no logits".into()));
+        };
+        let logits = logits.to_vec();
+        let new = u32::try_from(sequence.tokens.len().saturating_sub(prefill.before)).unwrap_or(u32::MAX);
+        let cached = prefill.cached.min(new);
+        // Said before the answer: who has that looks at this.
+        sequence.publish_len();
+        // Nobody listens: the caller gave up during this very step.
+        let heard = match prefill.answer {
+            Answer::Info(reply) => {
+                let queued = prefill.wait.queued.unwrap_or_default();
+                reply.send(Ok(PrefillInfo { cached, computed: new - cached, queued })).is_ok()
+            }
+            Answer::Readings(readouts, reply) => {
+                let at = sequence.tokens.len();
+                reply.send(self.chooser.read(&readouts, &logits, at)).is_ok()
+            }
+        };
+        sequence.logits = Some(logits);
+        self.publish(share.id);
+        if !heard {
+            self.metrics.cancelled.inc();
+            self.undo(share.id, prefill.before);
+        }
+    }
+
+    /// Chooses the next token of a run, and further ones for as long as what is
+    /// chosen was guessed; then takes wrong guesses back.
+    fn settle_guesses(&mut self, share: Placed, now: Duration) {
+        let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
+        let Work::Run(run) = &mut sequence.work else { return };
+        let draft = std::mem::take(&mut run.draft);
+        let mut right = 0;
+        let outcome = loop {
+            let Some(logits) = self.backend.logits(share.last + right) else {
+                break Outcome::Fails(Error::Backend("the backend gave no logits".into()));
+            };
+            let before = sequence.tokens.len();
+            let outcome = self.chooser.choose(sequence, logits, now);
+            let chosen = sequence.tokens.get(before);
+            let came_true = chosen.is_some() && chosen == draft.get(right);
+            right += usize::from(came_true);
+            if !came_true || !matches!(outcome, Outcome::GoesOn) {
+                break outcome;
+            }
+        };
+        if !draft.is_empty() {
+            let kept = u32::try_from(right).unwrap_or(0);
+            self.metrics.drafted_tokens.inc_by(draft.len() as u64);
+            self.metrics.accepted_tokens.inc_by(u64::from(kept));
+            self.cells.take(kept, &mut sequence.cells);
+            self.fair.served(&sequence.owner, kept);
+            sequence.turn = sequence.turn.saturating_add(kept);
+            // Where the run has ended, what was not looked at says nothing.
+            if let Work::Run(run) = &mut sequence.work {
+                run.odds.saw(draft.len(), right);
+            }
+            self.take_back(share.id, right < draft.len());
+        }
+        self.settle(share.id, outcome);
+    }
+
+    /// Drops the state of guesses that came to nothing.
+    fn take_back(&mut self, id: SessionId, wrong: bool) {
+        let Some(sequence) = self.sequences.get(&id).filter(|_| wrong) else { return };
+        let Some(seq) = sequence.seq else { return };
+        if !self.backend.truncate(seq, sequence.in_kv()) {
+            // The state is computed anew from the tokens, which costs more than
+            // guessing could ever give.
+            tracing::info!("this model cannot take back guesses; from now on there are none");
+            self.can_reject = false;
+            self.release_by_id(id);
         }
     }
 
@@ -153,9 +248,8 @@ impl<C: Clock> Scheduler<C> {
             Work::Idle => {}
             Work::Run(run) => run.fail(error),
             Work::Prefill(prefill) => {
-                let reply = prefill.reply;
                 self.undo(id, prefill.before);
-                let _ = reply.send(Err(error));
+                prefill.answer.refuse(error);
             }
         }
     }

@@ -15,7 +15,7 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn open(&mut self, new: NewSession) -> SessionId {
         let limit = new.max_tokens.min(self.limits.sequence_tokens);
         let id = new.id;
-        self.sequences.insert(id, Sequence::new(new.seat, new.state, limit, new.scope));
+        self.sequences.insert(id, Sequence::new(new, limit));
         self.metrics.sessions.inc();
         id
     }

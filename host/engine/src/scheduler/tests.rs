@@ -1,8 +1,11 @@
 //! The scheduler over the fake backend, with a clock that the test moves.
 
+mod fairness;
+mod guesses;
 mod pressure;
 mod random;
 mod sessions;
+mod steps;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -18,8 +21,13 @@ use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::fake::{END, Fake};
 use crate::metrics::EngineMetrics;
-use crate::options::{Chunk, Finish, GenerateOptions, PrefillInfo};
+use crate::options::{Chunk, Finish, GenerateOptions, PrefillInfo, Priority, Tenant};
 use crate::outbox::{FlushPolicy, Reader, outbox};
+
+/// What a batch takes whatever it holds.
+const STEP: Duration = Duration::from_millis(10);
+/// What a token adds to it.
+const CHEAP: Duration = Duration::from_micros(200);
 
 /// A scheduler with its fake and its clock.
 struct Bench {
@@ -45,10 +53,29 @@ impl Bench {
         Self { scheduler, fake, clock, metrics, next: 0, steps }
     }
 
+    /// One whose batches take time.
+    fn timed(mut fake: Fake, config: EngineConfig, base: Duration, token: Duration) -> Self {
+        let clock = ManualClock::default();
+        let ticking = clock.clone();
+        fake.before_decode = Arc::new(move |batch| {
+            let tokens = u32::try_from(batch.len()).unwrap();
+            ticking.advance(base + token * tokens);
+            Ok(())
+        });
+        let mut bench = Self::new(fake, config);
+        bench.scheduler.clock = clock.clone();
+        bench.clock = clock;
+        bench
+    }
+
     fn open(&mut self) -> SessionId {
+        self.open_for(Tenant::default(), Priority::Normal)
+    }
+
+    fn open_for(&mut self, tenant: Tenant, priority: Priority) -> SessionId {
         self.next += 1;
         let id = SessionId(self.next);
-        self.scheduler.handle(Command::Open(new_session(id, "")));
+        self.scheduler.handle(Command::Open(NewSession { tenant, priority, ..new_session(id, "") }));
         id
     }
 
@@ -121,6 +148,8 @@ fn new_session(id: SessionId, scope: &str) -> NewSession {
         state: Arc::new(SessionState::default()),
         max_tokens: u32::MAX,
         scope: scope.into(),
+        tenant: Tenant::default(),
+        priority: Priority::Normal,
     }
 }
 

@@ -13,11 +13,22 @@ fn chained() -> Script {
     })
 }
 
+/// Says letters that depend on the last two tokens, and so soon repeats itself.
+pub(super) fn looping() -> Script {
+    let chained = chained();
+    Arc::new(move |tokens| chained(&tokens[tokens.len().saturating_sub(2)..]))
+}
+
 fn chained_bench(cells: u32, sequences: u32, abilities: Abilities) -> Bench {
-    let mut fake = Fake { script: chained(), abilities, ..Fake::default() };
+    bench_of(chained(), cells, sequences, abilities)
+}
+
+/// Batches take time, and further tokens little of it: guesses are worth it.
+fn bench_of(script: Script, cells: u32, sequences: u32, abilities: Abilities) -> Bench {
+    let mut fake = Fake { script, abilities, ..Fake::default() };
     fake.limits.kv_cells = cells;
     fake.limits.sequences = sequences;
-    Bench::new(fake, EngineConfig { prefill_chunk: 8, ..EngineConfig::default() })
+    Bench::timed(fake, EngineConfig { prefill_chunk: 8, ..EngineConfig::default() }, STEP, CHEAP)
 }
 
 const ALL: Abilities = Abilities { copy: true, shift: true, snapshot: true };
@@ -246,10 +257,10 @@ mod programs {
     }
 
     /// What a token list says next: the fake's script, run by hand.
-    fn reference(tokens: &mut Vec<Token>, n: u32) -> Vec<Token> {
+    fn reference(script: &Script, tokens: &mut Vec<Token>, n: u32) -> Vec<Token> {
         (0..n)
             .map(|_| {
-                let next = chained()(tokens);
+                let next = script(tokens);
                 tokens.push(next);
                 next
             })
@@ -268,8 +279,10 @@ mod programs {
             copy in any::<bool>(),
             shift in any::<bool>(),
             snapshot in any::<bool>(),
+            repeats in any::<bool>(),
         ) {
-            let mut bench = chained_bench(cells, sequences, Abilities { copy, shift, snapshot });
+            let script = if repeats { looping() } else { chained() };
+            let mut bench = bench_of(Arc::clone(&script), cells, sequences, Abilities { copy, shift, snapshot });
             let mut open: Vec<(SessionId, Vec<Token>)> = Vec::new();
             let mut shelf: std::collections::BTreeMap<u8, Vec<Token>> = Default::default();
             for act in acts {
@@ -306,7 +319,7 @@ mod programs {
                             }
                             end.is_some()
                         });
-                        let want = reference(held, u32::try_from(said.len()).unwrap());
+                        let want = reference(&script, held, u32::try_from(said.len()).unwrap());
                         prop_assert_eq!(said, want);
                         match end.unwrap() {
                             Ok(Finish::Preempted) => held.clear(),

@@ -1,0 +1,160 @@
+//! Filling the next batch: whose tokens, and which guesses behind them.
+
+use std::time::Duration;
+
+use super::Scheduler;
+use super::fair::Waiting;
+use super::plan::{Candidate, HEADROOM, Room, Share};
+use super::sequence::Work;
+use super::speculate::{self, Odds};
+use crate::backend::BatchEntry;
+use crate::clock::Clock;
+use crate::command::SessionId;
+
+/// A run with more tokens than this to decode waits its turn as a prompt does: it
+/// was parked or given tokens, and must not make the others' step long.
+const DECODE_TOKENS: u32 = 32;
+
+/// A share of the batch as it was filled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) id: SessionId,
+    /// Tokens of the session itself.
+    pub(super) tokens: u32,
+    /// The entry of the last of them. Those of guesses follow.
+    pub(super) last: usize,
+}
+
+impl<C: Clock> Scheduler<C> {
+    /// What the backend has to give in the next batch.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            batch_tokens: self.limits.batch_tokens,
+            prompt_tokens: self.pace.tokens_in(self.config.step_time),
+            cells: self.cells.available(),
+            sequences: self.available_sequences(),
+        }
+    }
+
+    /// Those with tokens to decode, each list in the order of service: running
+    /// generations, and those that wait for a place or compute a prompt.
+    pub(super) fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
+        let mut decodes = Vec::new();
+        let mut waiting = Vec::new();
+        for &id in &self.at_work {
+            let Some(sequence) = self.sequences.get(&id) else { continue };
+            let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
+            let placed = sequence.seq.is_some();
+            let candidate = Candidate { id, todo, cells: todo, placed };
+            let decodes_now = placed && todo <= DECODE_TOKENS;
+            let (list, since) = match &sequence.work {
+                Work::Run(run) if todo > 0 && run.outbox.has_room() => match decodes_now {
+                    true => (&mut decodes, run.wait.since),
+                    false => (&mut waiting, run.wait.since),
+                },
+                Work::Prefill(prefill) => (&mut waiting, prefill.wait.since),
+                Work::Run(_) | Work::Idle => continue,
+            };
+            let owner = sequence.owner.clone();
+            list.push((since, Waiting { owner, tokens: todo, item: candidate }));
+        }
+        let decodes = self.in_turn(decodes);
+        let mut waiting = self.in_turn(waiting);
+        for candidate in &mut waiting {
+            // What is known need not be computed, but takes its cells.
+            let known = u32::try_from(self.known(candidate.id)).unwrap_or(0);
+            candidate.todo = candidate.todo.saturating_sub(known).max(1);
+        }
+        (decodes, waiting)
+    }
+
+    /// In the order of service: by whose turn it is, and for one owner by how long they wait.
+    fn in_turn(&self, mut work: Vec<(Duration, Waiting<Candidate>)>) -> Vec<Candidate> {
+        work.sort_by_key(|(since, waiting)| (*since, waiting.item.id));
+        let work = work.into_iter().map(|(_, waiting)| waiting).collect();
+        self.fair.order(work)
+    }
+
+    /// Adds guesses to runs whose share is all they have to decode, where the batch
+    /// is cheap enough for them.
+    pub(super) fn guess(&mut self, shares: &[Share]) {
+        for share in shares {
+            // One that was not placed after all has its guesses still.
+            if let Some(Work::Run(run)) = self.sequences.get_mut(&share.id).map(|s| &mut s.work) {
+                run.draft.clear();
+            }
+        }
+        if self.config.max_draft == 0 || !self.can_reject {
+            return;
+        }
+        let mut batch: u32 = shares.iter().map(|share| share.tokens).sum();
+        let headroom = HEADROOM.saturating_mul(u32::try_from(shares.len()).unwrap_or(u32::MAX));
+        let spare = self.cells.available().saturating_sub(batch).saturating_sub(headroom);
+        let mut spare = spare.min(self.limits.batch_tokens.saturating_sub(batch));
+        let mut gives = f64::from(batch);
+        let most = self.config.max_draft;
+        if speculate::worthwhile(&self.pace, Odds::CERTAIN, batch, gives, most.min(spare)) == 0 {
+            return;
+        }
+        for share in shares {
+            let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
+            let (all, free) = (sequence.todo() == share.tokens as usize, sequence.free());
+            let Work::Run(run) = &mut sequence.work else { continue };
+            // The last token of a run need not be guessed: it ends with it.
+            let most = run.max_draft.min(spare).min(run.left.saturating_sub(1)).min(free.saturating_sub(1));
+            if !all || most == 0 {
+                continue;
+            }
+            let mut guessed = run.lookup.guess(&sequence.tokens, most as usize);
+            let count = u32::try_from(guessed.len()).unwrap_or(0);
+            let depth = speculate::worthwhile(&self.pace, run.odds, batch, gives, count);
+            if depth < count.min(1) {
+                run.odds.not_tried();
+            }
+            guessed.truncate(depth as usize);
+            batch += depth;
+            spare -= depth;
+            gives += run.odds.expected(depth);
+            run.draft = guessed;
+        }
+    }
+
+    /// Writes the shares into the batch. Gives back those that were placed.
+    pub(super) fn fill_batch(&mut self, shares: Vec<Share>, now: Duration) -> Vec<Placed> {
+        self.batch.clear();
+        let mut placed = Vec::with_capacity(shares.len());
+        for share in shares {
+            if !self.place(share.id) {
+                continue;
+            }
+            let Some(sequence) = self.sequences.get(&share.id) else { continue };
+            let tokens = share.tokens.min(u32::try_from(sequence.todo()).unwrap_or(u32::MAX));
+            let guessed = sequence.draft().len();
+            let batched = u32::try_from(self.batch.len() + guessed).unwrap_or(u32::MAX);
+            if tokens == 0 || !self.make_room(batched.saturating_add(tokens)) {
+                continue;
+            }
+            let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
+            let Some(seq) = sequence.seq else { continue };
+            if let Some(wait) = sequence.wait_mut() {
+                let queued = wait.served(now);
+                if let Work::Run(run) = &sequence.work {
+                    run.outbox.started(queued);
+                }
+            }
+            let from = sequence.cells.len();
+            let to = from + tokens as usize;
+            let ends = to == sequence.tokens.len();
+            let own = sequence.tokens.get(from..to).unwrap_or_default().iter();
+            for (position, &token) in (sequence.in_kv()..).zip(own) {
+                let logits = ends && position as usize + 1 == to;
+                self.batch.push(BatchEntry { token, position, seq, logits });
+            }
+            placed.push(Placed { id: share.id, tokens, last: self.batch.len().saturating_sub(1) });
+            for (position, &token) in (sequence.in_kv() + tokens..).zip(sequence.draft()) {
+                self.batch.push(BatchEntry { token, position, seq, logits: true });
+            }
+        }
+        placed
+    }
+}

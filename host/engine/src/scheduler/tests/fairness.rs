@@ -1,0 +1,140 @@
+//! Whose tokens come first when there is not enough for all.
+
+use super::*;
+
+fn tenant(name: &str, weight: u32) -> Tenant {
+    Tenant { name: name.into(), weight }
+}
+
+fn few_sequences(sequences: u32) -> Bench {
+    let mut fake = Fake::default();
+    fake.limits.sequences = sequences;
+    (fake.limits.kv_cells, fake.limits.sequence_tokens) = (100_000, 100_000);
+    Bench::timed(fake, EngineConfig { prefill_chunk: 32, max_draft: 0, ..EngineConfig::default() }, STEP, CHEAP)
+}
+
+fn endless() -> GenerateOptions {
+    GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(50_000) }
+}
+
+/// Long runs for a tenant.
+fn runs(bench: &mut Bench, tenant: &Tenant, priority: Priority, n: usize) -> Vec<Reader> {
+    let ids: Vec<_> = (0..n).map(|_| bench.open_for(tenant.clone(), priority)).collect();
+    for &id in &ids {
+        let mut reply = bench.prefill(id, 4);
+        bench.until(|_| reply.try_recv().is_ok());
+    }
+    ids.into_iter().map(|id| bench.generate(id, endless())).collect()
+}
+
+/// Steps so often, taking out what comes, and counts each reader's tokens. None ends.
+fn count(bench: &mut Bench, readers: &[&Reader], steps: usize) -> Vec<usize> {
+    let mut counts = vec![0; readers.len()];
+    for _ in 0..steps {
+        assert_ne!(bench.scheduler.step(), Progress::Idle);
+        for (count, reader) in counts.iter_mut().zip(readers) {
+            let all = drain(reader);
+            assert_eq!(all.finish, None);
+            *count += all.tokens.len();
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_tenant_with_one_run_is_not_kept_out_by_one_with_many() {
+    let mut bench = few_sequences(4);
+    let many = runs(&mut bench, &tenant("many", 1), Priority::Normal, 8);
+    let mut all: Vec<&Reader> = many.iter().collect();
+    count(&mut bench, &all, 500);
+    let one = bench.open_for(tenant("one", 1), Priority::Normal);
+    let mut reply = bench.prefill(one, 4);
+    let begin = bench.fake.fills().len();
+    bench.until(|_| reply.try_recv().is_ok());
+    let waited = bench.fake.fills().len() - begin;
+    assert!(waited <= 80, "{waited} steps: 256 tokens of four runs, and little more");
+    let run = bench.generate(one, endless());
+    all.push(&run);
+    let counts = count(&mut bench, &all, 2000);
+    let (of_one, of_many) = (counts[8], counts[..8].iter().sum::<usize>());
+    assert!(of_one > 1900, "{counts:?}");
+    assert!(of_many > 5500, "the others keep their places: {counts:?}");
+    assert!(counts.iter().all(|&n| n > 0), "nobody starves: {counts:?}");
+    assert_eq!(bench.metrics.preempted.get(), 0);
+}
+
+#[test]
+fn prompts_are_computed_in_turn_by_weight() {
+    let mut bench = few_sequences(32);
+    let heavy = tenant("heavy", 3);
+    let light = tenant("light", 1);
+    let mut replies = Vec::new();
+    for _ in 0..10 {
+        for tenant in [&light, &heavy] {
+            let id = bench.open_for(tenant.clone(), Priority::Normal);
+            replies.push((tenant.name.clone(), bench.prefill(id, 300)));
+        }
+    }
+    let mut done: Vec<Arc<str>> = Vec::new();
+    while done.len() < 8 {
+        bench.scheduler.step();
+        replies.retain_mut(|(name, reply)| {
+            let ended = reply.try_recv().is_ok();
+            if ended {
+                done.push(Arc::clone(name));
+            }
+            !ended
+        });
+    }
+    let of_heavy = done.iter().filter(|name| &***name == "heavy").count();
+    assert!((5..=7).contains(&of_heavy), "three of four: {done:?}");
+}
+
+#[test]
+fn somebody_at_the_screen_does_not_wait_for_background_work() {
+    let mut bench = few_sequences(2);
+    let own = tenant("t", 1);
+    let background = runs(&mut bench, &own, Priority::Background, 4);
+    let all: Vec<&Reader> = background.iter().collect();
+    count(&mut bench, &all, 100);
+    let id = bench.open_for(own.clone(), Priority::Interactive);
+    let mut reply = bench.prefill(id, 4);
+    let begin = bench.fake.fills().len();
+    bench.until(|_| reply.try_recv().is_ok());
+    let waited = bench.fake.fills().len() - begin;
+    assert!(waited <= 20, "{waited} steps");
+    // What was raised later counts as well.
+    let other = bench.open_for(own, Priority::Background);
+    bench.scheduler.handle(Command::Prioritise { id: other, priority: Priority::Interactive });
+    let mut reply = bench.prefill(other, 4);
+    let begin = bench.fake.fills().len();
+    bench.until(|_| reply.try_recv().is_ok());
+    assert!(bench.fake.fills().len() - begin <= 20);
+}
+
+#[test]
+fn of_runs_that_cannot_move_the_lowest_priority_gives_way() {
+    let mut fake = Fake::default();
+    fake.limits.kv_cells = 100;
+    let mut bench = Bench::new(fake, EngineConfig::default());
+    let own = tenant("t", 1);
+    let low = bench.open_for(own.clone(), Priority::Background);
+    let high = bench.open_for(own, Priority::Interactive);
+    for id in [low, high] {
+        let mut reply = bench.prefill(id, 40);
+        bench.until(|_| reply.try_recv().is_ok());
+    }
+    let first = bench.generate(low, GenerateOptions::greedy(50));
+    bench.clock.advance(Duration::from_millis(1));
+    let second = bench.generate(high, GenerateOptions::greedy(50));
+    let mut end = None;
+    bench.until(|_| {
+        end = drain(&second).finish.or(end);
+        end.is_some()
+    });
+    assert_eq!(end, Some(Finish::Length), "the younger one has the higher priority");
+    assert_eq!(bench.metrics.parked.get(), 1);
+    bench.close(high);
+    bench.settle();
+    assert_eq!(drain(&first).finish, Some(Finish::Length), "and the other one goes on afterwards");
+}
