@@ -15,6 +15,7 @@ mod command;
 pub mod config;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+pub mod constraint;
 pub mod engine;
 pub mod error;
 #[cfg(any(test, feature = "testing"))]
@@ -33,6 +34,7 @@ pub use backend::{
     Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
 };
 pub use config::EngineConfig;
+pub use constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource, Matcher, TokenMask};
 pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError};
 pub use error::Error;
 pub use metrics::EngineMetrics;
