@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::Token;
 use crate::error::Error;
-use crate::options::{GenerateOptions, PrefillInfo, Priority, Readout, Reading, Tenant};
+use crate::options::{GenerateOptions, PrefillInfo, Priority, Reading, Readout, Tenant};
 use crate::outbox::Writer;
 
 /// Names a session for as long as the engine lives.

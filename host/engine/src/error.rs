@@ -29,6 +29,9 @@ pub enum Error {
     /// The work was cancelled, or the engine is shutting down.
     #[error("cancelled")]
     Cancelled,
+    /// A grammar was refused, or what it describes can no longer be produced.
+    #[error("{0}")]
+    Constraint(String),
     /// The backend failed.
     #[error("the inference backend failed: {0}")]
     Backend(String),

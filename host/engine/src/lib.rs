@@ -15,6 +15,7 @@ mod command;
 pub mod config;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+pub mod constraint;
 pub mod engine;
 pub mod error;
 #[cfg(any(test, feature = "testing"))]
@@ -33,11 +34,12 @@ pub use backend::{
     Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
 };
 pub use config::EngineConfig;
+pub use constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource, Matcher, TokenMask};
 pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError, Step, Submitted, submit};
 pub use error::Error;
 pub use metrics::EngineMetrics;
 pub use options::{
     Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS,
-    MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Readout, Reading, Sampled, Sampling, Tenant, Xtc,
+    MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant, Xtc,
 };
 pub use tokenizer::Tokenizer;

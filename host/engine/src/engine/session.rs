@@ -201,4 +201,3 @@ impl Drop for WakeOnDrop<'_> {
         let _ = self.0.send(Command::Wake);
     }
 }
-

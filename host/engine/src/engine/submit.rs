@@ -9,7 +9,7 @@ use super::{Session, Shared};
 use crate::Token;
 use crate::command::{Command, StepCommand};
 use crate::error::Error;
-use crate::options::{Readout, Reading};
+use crate::options::{Reading, Readout};
 use crate::validate;
 
 /// One session's part of a step.

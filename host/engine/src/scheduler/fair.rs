@@ -94,9 +94,8 @@ impl Fair {
     fn forget_idle<'a>(&mut self, at_work: impl Iterator<Item = &'a Owner> + Clone) {
         let floor = at_work.clone().map(|owner| self.clocks(owner).tenant).min_by(f64::total_cmp);
         let Some(floor) = floor else { return self.tenants.clear() };
-        self.tenants.retain(|name, clocks| {
-            clocks.tenant > floor || at_work.clone().any(|owner| owner.tenant.name == *name)
-        });
+        self.tenants
+            .retain(|name, clocks| clocks.tenant > floor || at_work.clone().any(|owner| owner.tenant.name == *name));
     }
 
     /// Notes that an owner was served so many tokens.

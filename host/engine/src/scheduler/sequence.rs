@@ -10,7 +10,7 @@ use super::snapshot::Snapshot;
 use super::speculate::{Lookup, Odds};
 use crate::command::{NewSession, Reply, Seat, SessionState};
 use crate::error::Error;
-use crate::options::{Finish, PrefillInfo, Readout, Reading, Sampled};
+use crate::options::{Finish, PrefillInfo, Reading, Readout, Sampled};
 use crate::outbox::Writer;
 use crate::sampling::Sampler;
 use crate::text::TextAssembler;

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
-use crate::options::{Finish, PrefillInfo, Readout, Reading};
+use crate::options::{Finish, PrefillInfo, Reading, Readout};
 use crate::sampling::{self, Sampler, Scratch};
 use crate::tokenizer::Tokenizer;
 
@@ -84,8 +84,7 @@ impl Chooser {
     }
 }
 
-const NOTHING_TO_CHOOSE: &str =
-    "no token can be chosen: the logits are not finite, or the bias forbids every token";
+const NOTHING_TO_CHOOSE: &str = "no token can be chosen: the logits are not finite, or the bias forbids every token";
 
 impl<C: Clock> Scheduler<C> {
     /// Decodes the batch that was filled with `placed`.

@@ -15,6 +15,7 @@ pub(super) fn error(error: engine::Error) -> Error {
         engine::Error::Evicted => Error::Evicted,
         engine::Error::Unsupported(text) => Error::Unsupported(text),
         engine::Error::Cancelled => Error::Cancelled,
+        engine::Error::Constraint(text) => Error::Constraint(text),
         engine::Error::Backend(text) => Error::Backend(text),
         // The engine's errors may grow in number.
         other => Error::Backend(other.to_string()),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Token;
 use crate::command::StepCommand;
-use crate::options::{Readout, Reading, Sampling};
+use crate::options::{Reading, Readout, Sampling};
 
 type Answer = Receiver<Result<Vec<Reading>, Error>>;
 
