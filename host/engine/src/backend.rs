@@ -60,6 +60,9 @@ pub enum DecodeError {
     /// No KV cells are left.
     #[error("no KV cells are left")]
     NoCells,
+    /// The model or the backend cannot do this at all; the text says why.
+    #[error("{0}")]
+    Unsupported(String),
     /// The computation failed.
     #[error("{0}")]
     Failed(String),
@@ -86,8 +89,8 @@ pub trait Backend {
 
     /// Drops what a sequence holds from position `len` on; 0 frees it wholly.
     ///
-    /// Returns false, changing nothing, where the model cannot cut there (a
-    /// recurrent state knows only its end). Cutting to 0 always succeeds.
+    /// Returns false, changing nothing, where the model cannot cut there (see
+    /// [`ModelInfo::rewind`]). Cutting to 0 always succeeds.
     fn truncate(&mut self, seq: SeqId, len: u32) -> bool;
 
     /// What else it can do. Does not change.
@@ -97,7 +100,7 @@ pub trait Backend {
 
     /// Has an empty sequence hold the first `len` tokens of another one, sharing
     /// their cells. False, changing nothing, where it cannot
-    /// ([`Abilities::copy`]).
+    /// ([`Abilities::copy`]), or where the other one could not be cut there.
     fn copy(&mut self, _from: SeqId, _to: SeqId, _len: u32) -> bool {
         false
     }
@@ -120,12 +123,73 @@ pub trait Backend {
     fn load(&mut self, _seq: SeqId, _state: &[u8], _len: u32) -> bool {
         false
     }
+
+    /// The names of the LoRA adapters it was loaded with. Does not change.
+    fn adapters(&self) -> &[String] {
+        &[]
+    }
+
+    /// Has everything that is decoded from now on computed with an adapter, by
+    /// its place in [`Backend::adapters`], or with the model alone. False,
+    /// changing nothing, for an adapter that is not there.
+    ///
+    /// State that is held already stays what it was computed with: who wants the
+    /// answers of one adapter decodes every token of a sequence with it, and
+    /// shares no cells between sequences of different ones.
+    fn use_adapter(&mut self, adapter: Option<usize>) -> bool {
+        adapter.is_none()
+    }
+
+    /// One vector for each input; the sequences are as before. Vectors have the
+    /// length 1, but for those of [`Pooling::Rank`], which are the scores.
+    ///
+    /// Computed with the model alone, whatever adapter is in force.
+    ///
+    /// # Errors
+    /// [`DecodeError::Unsupported`] where [`ModelInfo::embeddings`] says so, and
+    /// for a pooling that the model has no head for;
+    /// [`DecodeError::InvalidBatch`] for an input that is empty, longer than
+    /// [`EmbeddingInfo::max_tokens`], or has a token outside of the vocabulary;
+    /// [`DecodeError::Failed`], also where there is no memory for it.
+    fn embed(&mut self, _inputs: &[Vec<Token>], _pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+        Err(DecodeError::Unsupported("this backend computes no embeddings".into()))
+    }
+}
+
+/// How the vectors of an input's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The one of the first token ("CLS").
+    First,
+    /// The one of the last token.
+    Last,
+    /// What the model's classification head makes of them: one score, or one a
+    /// class. The input is a question and a document, put together as the model
+    /// was trained for.
+    Rank,
+}
+
+/// What a model offers as embeddings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddingInfo {
+    /// Numbers in a vector.
+    pub width: u32,
+    /// The longest input, in tokens.
+    pub max_tokens: u32,
+    /// The pooling that the model file names; the mean where it names none, as
+    /// those of plain language models do.
+    pub pooling: Pooling,
+    /// Numbers that the classification head gives ([`Pooling::Rank`]). None:
+    /// the model has no such head.
+    pub scores: Option<u32>,
 }
 
 /// What a backend can do with sequences beside decoding them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Abilities {
-    /// Sequences can share their beginning.
+    /// Sequences can share their beginning, where it could also be cut.
     pub copy: bool,
     /// Tokens can be taken out of the middle.
     pub shift: bool,
@@ -144,6 +208,20 @@ pub enum StateKind {
     Hybrid,
 }
 
+/// Where the state of a sequence can be cut ([`Backend::truncate`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rewind {
+    /// Anywhere.
+    Anywhere,
+    /// Where the cells are still there that the window reaches back to from the
+    /// cut. Cells that no window reaches any more are used again when others are
+    /// short, so that every cut of a sequence longer than the window may be
+    /// refused, and those of a shorter one are not.
+    InsideWindow,
+    /// Nowhere: the state can be dropped as a whole only.
+    Nowhere,
+}
+
 /// What is known of a model without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
@@ -159,6 +237,13 @@ pub struct ModelInfo {
     pub ctx_train: u32,
     /// How the past is kept.
     pub state: StateKind,
+    /// How many tokens back some layers look (sliding-window attention), the
+    /// present one included. None: all of them see everything.
+    pub window: Option<u32>,
+    /// The names of the LoRA adapters that were loaded with it.
+    pub adapters: Vec<String>,
+    /// What it offers as embeddings. None: nothing.
+    pub embeddings: Option<EmbeddingInfo>,
     /// Jinja source of the chat template in the model file.
     pub chat_template: Option<String>,
     /// The model file's scalar metadata, as text.
@@ -167,6 +252,18 @@ pub struct ModelInfo {
     pub tensor_bytes: u64,
     /// Number of parameters.
     pub parameters: u64,
+}
+
+impl ModelInfo {
+    /// Where the state of a sequence can be cut.
+    #[must_use]
+    pub fn rewind(&self) -> Rewind {
+        match (self.state, self.window) {
+            (StateKind::Attention, None) => Rewind::Anywhere,
+            (StateKind::Attention, Some(_)) => Rewind::InsideWindow,
+            (StateKind::Recurrent | StateKind::Hybrid, _) => Rewind::Nowhere,
+        }
+    }
 }
 
 /// A model ready to be served: the parts that `Engine::start` takes.

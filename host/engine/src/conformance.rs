@@ -12,8 +12,12 @@
     reason = "these are tests, in a module only so that several crates can run them"
 )]
 
+mod adapters;
 mod backend;
+mod drafts;
+mod embeddings;
 mod engine;
+mod programs;
 mod sessions;
 mod state;
 mod tokenizer;
@@ -27,7 +31,11 @@ use crate::backend::LoadedModel;
 pub fn run(load: &dyn Fn() -> LoadedModel) {
     backend::run(load);
     state::run(load);
+    drafts::run(load);
+    adapters::run(load);
+    embeddings::run(load);
     tokenizer::run(load);
     engine::run(load);
     sessions::run(load);
+    programs::run(load);
 }

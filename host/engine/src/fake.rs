@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{
-    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, EmbeddingInfo, LoadedModel, ModelInfo, Pooling, SeqId,
+    StateKind, Token,
 };
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
@@ -42,6 +43,14 @@ pub struct Fake {
     pub before_decode: BeforeDecode,
     /// What else the backend can do.
     pub abilities: Abilities,
+    /// A sliding window, in tokens. What it has left behind is forgotten at once,
+    /// so that a sequence longer than it cannot be cut.
+    pub window: Option<u32>,
+    /// Names of adapters. The one with number `n` has every text token that the
+    /// script predicts be the one `n + 1` behind it.
+    pub adapters: Vec<String>,
+    /// What it offers as embeddings.
+    pub embeddings: Option<EmbeddingInfo>,
     /// Every batch that was decoded.
     pub batches: Arc<Mutex<Vec<Vec<BatchEntry>>>>,
 }
@@ -59,6 +68,9 @@ impl Default for Fake {
             script: Arc::new(alphabet),
             before_decode: Arc::new(|_| Ok(())),
             abilities: Abilities { copy: true, shift: true, snapshot: true },
+            window: None,
+            adapters: Vec::new(),
+            embeddings: Some(EmbeddingInfo { width: 8, max_tokens: 64, pooling: Pooling::Mean, scores: Some(1) }),
             batches: Arc::default(),
         }
     }
@@ -94,9 +106,12 @@ impl Fake {
                 arch: "fake".into(),
                 description: "fake, bytes".into(),
                 n_vocab: VOCAB,
-                n_embd: 1,
+                n_embd: self.embeddings.map_or(1, |embeddings| embeddings.width),
                 ctx_train: self.limits.sequence_tokens,
                 state: StateKind::Attention,
+                window: self.window,
+                adapters: self.adapters.clone(),
+                embeddings: self.embeddings,
                 chat_template: Some("{% for m in messages %}<user>{{ m.content }}{% endfor %}<end>".into()),
                 metadata: BTreeMap::from([("general.architecture".into(), "fake".into())]),
                 tensor_bytes: 0,
@@ -110,7 +125,14 @@ impl Fake {
     /// The backend alone.
     #[must_use]
     pub fn backend(&self) -> FakeBackend {
-        FakeBackend { fake: self.clone(), sequences: BTreeMap::new(), cells: 0, rows: Vec::new() }
+        FakeBackend {
+            fake: self.clone(),
+            sequences: BTreeMap::new(),
+            forgotten: BTreeMap::new(),
+            cells: 0,
+            adapter: None,
+            rows: Vec::new(),
+        }
     }
 
     /// How many sequences each batch had.
@@ -128,21 +150,57 @@ impl Fake {
 struct Cell {
     name: u64,
     token: Token,
+    /// What it was computed with.
+    adapter: Option<u16>,
+}
+
+impl Cell {
+    fn to_bytes(self) -> [u8; 4] {
+        let adapter = self.adapter.map_or(0, |adapter| u32::from(adapter) + 1);
+        (self.token | adapter << 16).to_le_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; 4], name: u64) -> Self {
+        let number = u32::from_le_bytes(bytes);
+        let adapter = (number >> 16).checked_sub(1).and_then(|adapter| u16::try_from(adapter).ok());
+        Self { name, token: number & 0xffff, adapter }
+    }
 }
 
 /// The backend of a [`Fake`].
 pub struct FakeBackend {
     fake: Fake,
     sequences: BTreeMap<SeqId, Vec<Cell>>,
+    /// How many tokens the window has left behind, of sequences where it has.
+    forgotten: BTreeMap<SeqId, u32>,
     /// Cells ever made, to name them.
     cells: u64,
+    adapter: Option<u16>,
     rows: Vec<Option<Vec<f32>>>,
 }
 
 impl FakeBackend {
     fn new_cell(&mut self, token: Token) -> Cell {
         self.cells += 1;
-        Cell { name: self.cells, token }
+        Cell { name: self.cells, token, adapter: self.adapter }
+    }
+
+    /// How many tokens the window has left behind where `len` are held.
+    fn behind(&self, len: u32) -> u32 {
+        self.fake.window.map_or(0, |window| (len + 1).saturating_sub(window))
+    }
+
+    /// Whether all is there that the token behind the first `len` looks at.
+    fn can_end_at(&self, seq: SeqId, len: u32) -> bool {
+        let forgotten = self.forgotten.get(&seq).copied().unwrap_or(0);
+        len == 0 || forgotten <= self.behind(len)
+    }
+
+    fn forget(&mut self, seq: SeqId) {
+        let len = self.sequences.get(&seq).map_or(0, Vec::len);
+        let behind = self.behind(u32::try_from(len).unwrap_or(u32::MAX));
+        let forgotten = self.forgotten.entry(seq).or_default();
+        *forgotten = behind.max(*forgotten);
     }
 
     fn check(&self, batch: &[BatchEntry]) -> Result<(), DecodeError> {
@@ -182,7 +240,13 @@ impl Backend for FakeBackend {
             let sequence = self.sequences.entry(entry.seq).or_default();
             sequence.push(cell);
             let tokens: Vec<Token> = sequence.iter().map(|cell| cell.token).collect();
-            self.rows.push(entry.logits.then(|| row((self.fake.script)(&tokens), &tokens)));
+            let seen: Vec<Token> = sequence.iter().map(|cell| u32::from_le_bytes(cell.to_bytes())).collect();
+            let next = match ((self.fake.script)(&tokens), self.adapter) {
+                (next, Some(adapter)) if next < BOS => (next + u32::from(adapter) + 1) % BOS,
+                (next, _) => next,
+            };
+            self.rows.push(entry.logits.then(|| row(next, &seen)));
+            self.forget(entry.seq);
         }
         self.fake.batches.lock().unwrap_or_else(PoisonError::into_inner).push(batch.to_vec());
         Ok(())
@@ -193,9 +257,17 @@ impl Backend for FakeBackend {
     }
 
     fn truncate(&mut self, seq: SeqId, len: u32) -> bool {
-        if let Some(sequence) = self.sequences.get_mut(&seq) {
-            sequence.truncate(len as usize);
+        let held = self.sequences.get(&seq).map_or(0, Vec::len);
+        if len as usize >= held {
+            return true;
         }
+        if !self.can_end_at(seq, len) {
+            return false;
+        }
+        if len == 0 {
+            self.forgotten.remove(&seq);
+        }
+        self.sequences.entry(seq).or_default().truncate(len as usize);
         true
     }
 
@@ -206,11 +278,14 @@ impl Backend for FakeBackend {
     fn copy(&mut self, from: SeqId, to: SeqId, len: u32) -> bool {
         let Some(cells) = self.sequences.get(&from).and_then(|cells| cells.get(..len as usize)) else { return false };
         let cells = cells.to_vec();
+        let can = self.fake.abilities.copy && self.can_end_at(from, len);
         let into = self.sequences.entry(to).or_default();
-        if !self.fake.abilities.copy || !into.is_empty() {
+        if !can || !into.is_empty() {
             return false;
         }
         *into = cells;
+        let forgotten = self.forgotten.get(&from).copied().unwrap_or(0);
+        self.forgotten.insert(to, forgotten.min(len));
         true
     }
 
@@ -220,7 +295,8 @@ impl Backend for FakeBackend {
         let Some(moved) = cells.get(end..) else { return false };
         let others = self.sequences.iter().filter(|(other, _)| **other != seq).flat_map(|(_, cells)| cells);
         let shared = others.filter(|cell| moved.contains(cell)).count() > 0;
-        if !self.fake.abilities.shift || shared {
+        let forgotten = self.forgotten.get(&seq).copied().unwrap_or(0) > 0;
+        if !self.fake.abilities.shift || shared || forgotten {
             return false;
         }
         self.sequences.entry(seq).or_default().drain(at..end);
@@ -229,18 +305,67 @@ impl Backend for FakeBackend {
 
     fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
         let cells = self.sequences.get(&seq).filter(|_| self.fake.abilities.snapshot)?;
-        Some(cells.iter().flat_map(|cell| cell.token.to_le_bytes()).collect())
+        Some(cells.iter().flat_map(|cell| cell.to_bytes()).collect())
     }
 
     fn load(&mut self, seq: SeqId, state: &[u8], len: u32) -> bool {
         if state.len() != 4 * len as usize || self.sequences.get(&seq).is_some_and(|cells| !cells.is_empty()) {
             return false;
         }
-        let tokens = state.chunks_exact(4).map(|b| Token::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let cells = tokens.map(|token| self.new_cell(token)).collect();
+        let mut cells = Vec::new();
+        for bytes in state.chunks_exact(4) {
+            self.cells += 1;
+            cells.push(Cell::from_bytes([bytes[0], bytes[1], bytes[2], bytes[3]], self.cells));
+        }
         self.sequences.insert(seq, cells);
+        self.forget(seq);
         true
     }
+
+    fn adapters(&self) -> &[String] {
+        &self.fake.adapters
+    }
+
+    fn use_adapter(&mut self, adapter: Option<usize>) -> bool {
+        if adapter.is_some_and(|adapter| adapter >= self.fake.adapters.len()) {
+            return false;
+        }
+        self.adapter = adapter.and_then(|adapter| u16::try_from(adapter).ok());
+        true
+    }
+
+    fn embed(&mut self, inputs: &[Vec<Token>], pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+        let Some(info) = self.fake.embeddings else {
+            return Err(DecodeError::Unsupported("this fake gives no embeddings".into()));
+        };
+        let width = match (pooling, info.scores) {
+            (Pooling::Rank, None) => return Err(DecodeError::Unsupported("this fake has no head for scores".into())),
+            (Pooling::Rank, Some(scores)) => scores,
+            _ => info.width,
+        };
+        let bad = |input: &Vec<Token>| {
+            input.is_empty() || input.len() > info.max_tokens as usize || input.iter().any(|&token| token >= VOCAB)
+        };
+        if let Some(at) = inputs.iter().position(bad) {
+            return Err(DecodeError::InvalidBatch(format!("input {at} has {} tokens", inputs[at].len())));
+        }
+        Ok(inputs.iter().map(|input| vector(input, pooling, width as usize)).collect())
+    }
+}
+
+/// A vector that depends on what the pooling looks at.
+fn vector(input: &[Token], pooling: Pooling, width: usize) -> Vec<f32> {
+    let tokens = match pooling {
+        Pooling::First => &input[..1],
+        Pooling::Last | Pooling::Mean | Pooling::Rank => input,
+    };
+    let mut vector = row(VOCAB, &[tokens, &[pooling as Token]].concat());
+    vector.truncate(width);
+    if pooling != Pooling::Rank {
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
+    vector
 }
 
 /// Logits that favour `next` and otherwise depend on the whole sequence.

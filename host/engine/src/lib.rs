@@ -31,7 +31,8 @@ pub mod tokenizer;
 mod validate;
 
 pub use backend::{
-    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, LoadedModel, ModelInfo, SeqId, StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, EmbeddingInfo, LoadedModel, ModelInfo, Pooling, Rewind,
+    SeqId, StateKind, Token,
 };
 pub use config::EngineConfig;
 pub use constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource, Matcher, TokenMask};

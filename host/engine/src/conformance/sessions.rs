@@ -12,11 +12,14 @@ const PROMPT: &str = "One, two, three, four, five, six, seven, eight, nine, ten.
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let shares = (load().backend)().unwrap().abilities().copy;
     runtime.block_on(async {
         let engine = Engine::start("conformance", load(), EngineConfig::default()).unwrap();
-        a_beginning_is_found_in_its_scope(&engine).await;
+        a_beginning_is_found_in_its_scope(&engine, shares).await;
         whatever_is_done_the_text_is_the_same(&engine).await;
-        branches_share_every_batch(&engine).await;
+        if shares {
+            branches_share_every_batch(&engine).await;
+        }
         engine.shutdown().await;
     });
 }
@@ -29,7 +32,7 @@ fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
     engine.tokenizer().encode(text, false).unwrap()
 }
 
-async fn a_beginning_is_found_in_its_scope(engine: &Engine) {
+async fn a_beginning_is_found_in_its_scope(engine: &Engine, shares: bool) {
     let prompt = tokens(engine, PROMPT);
     let n = u32::try_from(prompt.len()).unwrap();
     let scoped = |scope: &str| SessionOptions { scope: scope.into(), ..SessionOptions::default() };
@@ -41,7 +44,7 @@ async fn a_beginning_is_found_in_its_scope(engine: &Engine) {
     let mut again = engine.open_session(scoped("one")).unwrap();
     let info = again.prefill(prompt.clone()).await.unwrap();
     assert_eq!(info.cached + info.computed, n);
-    assert!(info.cached >= 16, "{info:?}");
+    assert_eq!(info.cached >= 16, shares, "beginnings are shared as said: {info:?}");
     assert_eq!(generate(&mut again, options(8)).await, want, "from the prefix cache");
 }
 

@@ -1,7 +1,10 @@
 //! Checks of what a [`Backend`] says it can do with sequences.
 
 use super::backend::{A, B, alone, assert_close, entries};
-use crate::backend::{Backend, LoadedModel, Token};
+use crate::backend::{Backend, LoadedModel, Rewind, SeqId, Token};
+
+const FIRST: SeqId = SeqId(2);
+const LAST: SeqId = SeqId(3);
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
@@ -9,9 +12,59 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let mut backend = (model.backend)().unwrap();
     let backend = &mut *backend;
     let can = backend.abilities();
+    rewinds_as_said(backend, &tokens, model.info.rewind(), model.info.window);
     shares_a_beginning(backend, &tokens, can.copy);
     leaves_and_comes_back(backend, &tokens, can.snapshot);
     loses_its_middle(backend, &tokens, can.shift);
+}
+
+/// Cuts a sequence that is longer than the window, after others have used cells
+/// that no window reaches any more: what cannot be answered right is refused.
+fn rewinds_as_said(backend: &mut dyn Backend, text: &[Token], rewind: Rewind, window: Option<u32>) {
+    let limits = backend.limits();
+    let before = limits.batch_tokens as usize;
+    let most = limits.sequence_tokens.min(limits.kv_cells - 2 * limits.batch_tokens) as usize;
+    let len = window.map_or(most / 2, |window| (window as usize + 40).min(most));
+    let long: Vec<Token> = text.iter().copied().cycle().take(len).collect();
+    let tail = [text[3], text[1], text[2]];
+    for cut in [8, len / 2, len - 1] {
+        let (base, at) = (&long[..cut], u32::try_from(cut).unwrap());
+        fill(backend, A, base);
+        backend.decode(&entries(A, cut, &tail)).unwrap();
+        let want = backend.logits(tail.len() - 1).unwrap().to_vec();
+        assert!(backend.truncate(A, 0));
+        // Cells in front of the sequence are given back and taken by one that
+        // needs a few more.
+        fill(backend, FIRST, &long[..before]);
+        fill(backend, A, &long);
+        assert!(backend.truncate(FIRST, 0));
+        fill(backend, LAST, &long[..before + 24]);
+
+        let copied = backend.copy(A, B, at);
+        let done = backend.truncate(A, at);
+        match rewind {
+            Rewind::Anywhere => assert!(done, "cutting at {cut} of {len}"),
+            Rewind::InsideWindow => assert!(done || len >= window.unwrap() as usize, "cutting inside of the window"),
+            Rewind::Nowhere => assert!(!done, "cutting at {cut} of {len}, which was said to be impossible"),
+        }
+        assert_eq!(copied, done && backend.abilities().copy, "a beginning is shared where it can be cut");
+        for (seq, _) in [(A, done), (B, copied)].into_iter().filter(|&(_, there)| there) {
+            backend.decode(&entries(seq, cut, &tail)).unwrap();
+            let got = backend.logits(tail.len() - 1).unwrap();
+            assert_close(&want, got, &format!("{len} tokens cut to {cut}"));
+        }
+        for seq in [A, B, LAST] {
+            assert!(backend.truncate(seq, 0));
+        }
+    }
+}
+
+/// Puts tokens into an empty sequence.
+fn fill(backend: &mut dyn Backend, seq: SeqId, tokens: &[Token]) {
+    let part = backend.limits().batch_tokens as usize;
+    for (index, tokens) in tokens.chunks(part).enumerate() {
+        backend.decode(&entries(seq, index * part, tokens)).unwrap();
+    }
 }
 
 fn shares_a_beginning(backend: &mut dyn Backend, tokens: &[Token], can: bool) {
