@@ -73,8 +73,21 @@ impl Engine {
     /// # Errors
     /// [`StartError`] if the backend or the thread cannot be had.
     pub fn start(name: impl Into<String>, model: LoadedModel, config: EngineConfig) -> Result<Self, StartError> {
+        Self::start_counting(name, model, config, EngineMetrics::default())
+    }
+
+    /// As [`Engine::start`], counting on in what an earlier engine of the model
+    /// has counted in.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_counting(
+        name: impl Into<String>,
+        model: LoadedModel,
+        config: EngineConfig,
+        metrics: EngineMetrics,
+    ) -> Result<Self, StartError> {
         let name = name.into();
-        let metrics = EngineMetrics::default();
         let steps = Arc::new(AtomicU64::new(0));
         let ended = Arc::new(Ended::default());
         let (commands, receiver) = channel();

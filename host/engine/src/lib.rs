@@ -4,6 +4,8 @@
 //! the backend. Everybody else holds handles: a [`Session`] is a sequence of
 //! tokens with the model's state after it, a [`Generation`] is a run of the
 //! decode loop whose text arrives in chunks. All sessions share one batch.
+//! A [`ModelPool`] keeps several models by name, loads them when they are first
+//! used and unloads idle ones when their memory is needed.
 //!
 //! The crate knows neither Wasm nor HTTP nor llama.cpp: what computes logits
 //! stands behind [`Backend`], which the deterministic `fake` (feature
@@ -23,6 +25,7 @@ pub mod fake;
 pub mod metrics;
 pub mod options;
 mod outbox;
+pub mod pool;
 mod sampling;
 mod scheduler;
 mod text;
@@ -43,4 +46,5 @@ pub use options::{
     Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS,
     MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant, Xtc,
 };
+pub use pool::{Lease, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
 pub use tokenizer::Tokenizer;

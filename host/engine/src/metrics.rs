@@ -83,6 +83,14 @@ impl Default for EngineMetrics {
 }
 
 impl EngineMetrics {
+    /// The engine is gone and holds nothing; what was counted stays.
+    pub(crate) fn rest(&self) {
+        let now = [&self.sessions, &self.running, &self.queued, &self.kv_cells, &self.kv_cells_used];
+        for gauge in now.into_iter().chain([&self.kv_cells_cached, &self.snapshot_bytes]) {
+            gauge.set(0);
+        }
+    }
+
     /// Adds the counters to a registry, as `engine_…` under its prefix.
     pub fn register(&self, registry: &mut Registry) {
         let r = registry.sub_registry_with_prefix("engine");
