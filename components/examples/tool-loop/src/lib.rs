@@ -1,0 +1,118 @@
+//! An agent's loop: generate, hear a tool, go on, in one session.
+//!
+//! The conversation stays where the model is. What a tool says is appended to the
+//! session; nothing is rendered, tokenised or computed a second time.
+//!
+//! The tools' outputs come with the request, so that the same loop can be run by a
+//! client that sends the growing conversation again with each step, and be
+//! compared (`cargo xtask bench peer -- --only agent`):
+//!
+//! ```sh
+//! cargo build --release --target wasm32-wasip2 -p tool-loop
+//! nala-host run target/wasm32-wasip2/release/tool_loop.wasm
+//! curl 127.0.0.1:3000 -d '{"system": "You keep a shop.", "task": "What is cheapest?",
+//!     "outputs": ["Apples cost 3 coins.", "Pears cost 2 coins."], "tokens": 16}'
+//! ```
+
+use nala_sdk::chat::{self, Message, Origin, Template};
+use nala_sdk::http::{Request, Response};
+use nala_sdk::llm::{Bias, GenerateOptions, Model, Session, Token};
+use nala_sdk::{Error, handler};
+use serde::{Deserialize, Serialize};
+
+/// What is asked for.
+#[derive(Deserialize)]
+struct Job {
+    /// What the agent is told about itself.
+    system: String,
+    /// What it is to do.
+    task: String,
+    /// What the tools say, one after each turn but the last.
+    outputs: Vec<String>,
+    /// How many tokens each turn has, to the token: the model cannot end it.
+    tokens: u32,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Report {
+    turns: Vec<Turn>,
+    /// Tokens of the whole conversation.
+    held: u32,
+}
+
+#[derive(Serialize)]
+struct Turn {
+    text: String,
+    tokens: usize,
+}
+
+fn run(request: Request) -> Result<Response, Error> {
+    let job: Job = serde_json::from_slice(&request.bytes()?).map_err(|error| {
+        Error::Status(400, format!("send {{\"system\", \"task\", \"outputs\": [], \"tokens\"}} as JSON: {error}"))
+    })?;
+    let model = Model::open_default()?;
+    let options = turn_options(&model, job.tokens);
+
+    let session = Session::open(&model)?;
+    session.prefill(&chat::prompt(&model, &[Message::system(job.system), Message::user(job.task)])?)?;
+    let mut turns = vec![take_turn(&session, &options)?];
+    for output in job.outputs {
+        session.prefill(&answer_to(&model, output)?)?;
+        turns.push(take_turn(&session, &options)?);
+    }
+
+    let report = Report { turns, held: session.len() };
+    let body = serde_json::to_vec(&report).map_err(|error| Error::Status(500, error.to_string()))?;
+    Ok(Response::new(200, "application/json", body))
+}
+
+/// So many tokens, the most likely ones, and none that ends the turn.
+fn turn_options(model: &Model, tokens: u32) -> GenerateOptions {
+    let never = |id| Bias { id, add: f32::NEG_INFINITY };
+    GenerateOptions {
+        bias: model.end_tokens().into_iter().map(never).collect(),
+        // Nobody reads along, so all of a turn may come at once.
+        flush_tokens: tokens,
+        flush_ms: 60_000,
+        ..GenerateOptions::greedy(tokens)
+    }
+}
+
+fn take_turn(session: &Session, options: &GenerateOptions) -> Result<Turn, Error> {
+    let mut turn = Turn { text: String::new(), tokens: 0 };
+    for chunk in session.generate(options)? {
+        let chunk = chunk?;
+        turn.text.push_str(&chunk.text);
+        turn.tokens += chunk.tokens.len();
+    }
+    Ok(turn)
+}
+
+/// The tokens that end the assistant's turn, say what the tool said, and begin
+/// the next turn: what the template prints behind an answer.
+fn answer_to(model: &Model, output: String) -> Result<Vec<Token>, Error> {
+    /// Stands for the turn, which the session holds already.
+    const TURN: &str = "(turn)";
+    let pieces = chat::render(&chat::Request {
+        template: Template::of(model),
+        messages: vec![Message::user("(task)"), Message::assistant(TURN), Message::user(output)],
+        tools: Vec::new(),
+        add_generation_prompt: true,
+        extra: None,
+    })?;
+    let behind = pieces.iter().skip_while(|piece| piece.origin != Origin::User || piece.text != TURN).skip(1);
+    let mut tokens = Vec::new();
+    for piece in behind {
+        tokens.extend(match piece.origin {
+            Origin::Template => model.encode_template(&piece.text)?,
+            Origin::User => model.encode(&piece.text)?,
+        });
+    }
+    if tokens.is_empty() {
+        return Err(Error::Status(500, "the model's template does not print an answer as it is given".to_owned()));
+    }
+    Ok(tokens)
+}
+
+handler!(run);
