@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::oneshot;
 
 use crate::Token;
+use crate::constraint::Grammar;
 use crate::error::Error;
 use crate::options::{GenerateOptions, PrefillInfo, Priority, Reading, Readout, Tenant};
 use crate::outbox::Writer;
@@ -135,6 +136,11 @@ pub(crate) enum Command {
         run: u64,
         tokens: Vec<Token>,
         reply: Reply<()>,
+    },
+    /// Has what the session says from here on follow a grammar, or no longer.
+    Constrain {
+        id: SessionId,
+        grammar: Option<Grammar>,
     },
     /// Gives a session's work another priority.
     Prioritise {

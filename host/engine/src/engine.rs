@@ -15,6 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::backend::{BackendLimits, LoadedModel, ModelInfo};
 use crate::command::{Command, NewSession, Reply, Seat, SessionId};
 use crate::config::EngineConfig;
+use crate::constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource};
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
 use crate::thread::{self, Setup};
@@ -57,6 +58,7 @@ struct Shared {
     open_sessions: Arc<AtomicU32>,
     thread: Mutex<Option<JoinHandle<()>>>,
     ended: Arc<Ended>,
+    grammars: GrammarCompiler,
 }
 
 /// Says when the engine thread is through.
@@ -111,6 +113,7 @@ impl Engine {
             .recv()
             .unwrap_or_else(|_| Err("the backend panicked while it was made".into()))
             .map_err(StartError::Backend)?;
+        let grammars = GrammarCompiler::new(Arc::clone(&model.tokenizer), ConstraintLimits::default());
         let shared = Shared {
             name,
             info: model.info,
@@ -124,6 +127,7 @@ impl Engine {
             open_sessions: Arc::default(),
             thread: Mutex::new(Some(thread)),
             ended,
+            grammars,
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -193,6 +197,17 @@ impl Engine {
         let name = name.to_owned();
         let found = self.shared.ask(|reply| Command::Restore { name, new, reply }).await?;
         Ok(found.then_some(session))
+    }
+
+    /// Compiles a grammar for [`Session::constrain`]. One that was compiled before,
+    /// by whomever, is found again; hostile ones cost their limits and nobody else
+    /// anything, see [`ConstraintLimits`].
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] for a source that is wrong, beyond the limits, or
+    /// matches nothing; [`Error::Busy`] when too many are being compiled.
+    pub async fn compile_grammar(&self, source: GrammarSource) -> Result<Grammar, Error> {
+        self.shared.grammars.compile(source).await
     }
 
     /// Ends the engine: what runs fails as cancelled, then the engine thread

@@ -26,6 +26,8 @@ pub struct EngineMetrics {
     pub cached_tokens: Counter,
     /// Tokens generated.
     pub generated_tokens: Counter,
+    /// Tokens that a grammar left no choice about, and that were not sampled.
+    pub forced_tokens: Counter,
     /// Tokens that were guessed ahead.
     pub drafted_tokens: Counter,
     /// Those of them that came true.
@@ -65,6 +67,7 @@ impl Default for EngineMetrics {
             prompt_tokens: Counter::default(),
             cached_tokens: Counter::default(),
             generated_tokens: Counter::default(),
+            forced_tokens: Counter::default(),
             drafted_tokens: Counter::default(),
             accepted_tokens: Counter::default(),
             sessions: Gauge::default(),
@@ -101,6 +104,7 @@ impl EngineMetrics {
         r.register("prompt_tokens", "Prompt tokens computed", self.prompt_tokens.clone());
         r.register("cached_tokens", "Prompt tokens found in the prefix cache", self.cached_tokens.clone());
         r.register("generated_tokens", "Tokens generated", self.generated_tokens.clone());
+        r.register("forced_tokens", "Tokens that a grammar left no choice about", self.forced_tokens.clone());
         r.register("drafted_tokens", "Tokens guessed ahead", self.drafted_tokens.clone());
         r.register("accepted_tokens", "Tokens guessed ahead that came true", self.accepted_tokens.clone());
         r.register("sessions", "Sessions open now", self.sessions.clone());

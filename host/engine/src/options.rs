@@ -253,6 +253,8 @@ pub enum Finish {
     Length,
     /// The context, or the session's limit, is full.
     ContextFull,
+    /// The session's grammar allows nothing more.
+    ConstraintDone,
     /// The deadline passed.
     Deadline,
     /// `Generation::cancel` was called.

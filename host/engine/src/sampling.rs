@@ -1,7 +1,7 @@
 //! Choosing the next token from a row of logits.
 //!
 //! The steps run in one order, which is llama.cpp's default chain: bias,
-//! penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature
+//! penalties, DRY, the constraint's mask, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature
 //! (fixed or dynamic), draw. Mirostat takes the place of the steps between DRY
 //! and the temperature.
 //! Log-probabilities are those of the model: they are taken before any step.
@@ -17,6 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::Token;
+use crate::constraint::TokenMask;
 use crate::options::{Alternative, Sampled, Sampling};
 use candidates::Candidates;
 use dry::Repetitions;
@@ -51,18 +52,28 @@ impl Sampler {
         Self { params, bias, top_logprobs: top_logprobs.map(|n| n as usize), rng, recent, repetitions, surprise }
     }
 
+    /// Whether each token is to come with its log-probability.
+    pub(crate) fn reports_logprobs(&self) -> bool {
+        self.top_logprobs.is_some()
+    }
+
     /// Takes note of a token that the run has generated.
     pub(crate) fn accept(&mut self, token: Token) {
         self.recent.push(token);
         self.repetitions.push(token);
     }
 
-    /// Chooses a token.
+    /// Chooses a token, out of those that a mask allows if there is one.
     ///
     /// None where no token has a finite logit: the model computed nonsense, or
     /// the bias forbids everything.
-    pub(crate) fn sample(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Sampled> {
-        let token = self.choose(logits, scratch)?;
+    pub(crate) fn sample(
+        &mut self,
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        scratch: &mut Scratch,
+    ) -> Option<Sampled> {
+        let token = self.choose(logits, mask, scratch)?;
         let (logprob, alternatives) = match self.top_logprobs {
             Some(n) => {
                 let norm = Norm::of(logits);
@@ -71,13 +82,14 @@ impl Sampler {
             }
             None => (None, Vec::new()),
         };
-        Some(Sampled { token, logprob, alternatives, forced: false })
+        let forced = mask.is_some_and(|mask| mask.allowed() == 1);
+        Some(Sampled { token, logprob, alternatives, forced })
     }
 
-    fn choose(&mut self, logits: &[f32], scratch: &mut Scratch) -> Option<Token> {
+    fn choose(&mut self, logits: &[f32], mask: Option<&TokenMask>, scratch: &mut Scratch) -> Option<Token> {
         let Scratch { logits: changed, candidates } = scratch;
         let penalised = self.recent.penalises();
-        let row = if penalised || !self.bias.is_empty() || self.params.dry.is_some() {
+        let row = if penalised || !self.bias.is_empty() || self.params.dry.is_some() || mask.is_some() {
             changed.clear();
             changed.extend_from_slice(logits);
             for &(token, add) in &self.bias {
@@ -90,6 +102,9 @@ impl Sampler {
             }
             if let Some(dry) = &self.params.dry {
                 self.repetitions.apply(dry, changed);
+            }
+            if let Some(mask) = mask {
+                mask.apply(changed);
             }
             changed.as_slice()
         } else {
@@ -217,7 +232,7 @@ mod tests {
         (0..n)
             .map(|seed| {
                 let params = Sampling { seed: Some(seed), ..params.clone() };
-                sampler(params).sample(logits, &mut scratch).unwrap().token
+                sampler(params).sample(logits, None, &mut scratch).unwrap().token
             })
             .collect()
     }
@@ -227,7 +242,7 @@ mod tests {
     #[test]
     fn greedy_takes_the_first_of_the_largest() {
         let mut scratch = Scratch::default();
-        let mut pick = |logits: &[f32]| sampler(Sampling::GREEDY).sample(logits, &mut scratch).map(|s| s.token);
+        let mut pick = |logits: &[f32]| sampler(Sampling::GREEDY).sample(logits, None, &mut scratch).map(|s| s.token);
         assert_eq!(pick(&[1.0, 3.0, 3.0, 2.0]), Some(1));
         assert_eq!(pick(&[f32::NAN, -1.0, f32::NAN]), Some(1));
         assert_eq!(pick(&[f32::NAN, f32::NEG_INFINITY]), None);
@@ -306,7 +321,7 @@ mod tests {
             let norm = Norm::of(&logits);
             let mut sum = 0.0;
             for n in 0..1200 {
-                let token = sampler.sample(&logits, &mut scratch).unwrap().token;
+                let token = sampler.sample(&logits, None, &mut scratch).unwrap().token;
                 if n >= 200 {
                     sum -= norm.logprob(logits[token as usize]) / std::f32::consts::LN_2;
                 }
@@ -324,7 +339,7 @@ mod tests {
         for token in [1, 2, 3, 1, 2] {
             sampler.accept(token);
         }
-        let picked = sampler.sample(&[0.0, 1.0, 2.0, 3.0], &mut Scratch::default()).unwrap();
+        let picked = sampler.sample(&[0.0, 1.0, 2.0, 3.0], None, &mut Scratch::default()).unwrap();
         assert_eq!(picked.token, 2, "3 would go on with \"1 2 3\"");
     }
 
@@ -332,7 +347,7 @@ mod tests {
     fn bias_comes_first_and_can_forbid() {
         let mut scratch = Scratch::default();
         let mut forbid = Sampler::new(Sampling::GREEDY, vec![(1, f32::NEG_INFINITY), (9, 1.0)], Some(2));
-        let sampled = forbid.sample(&[1.0, 3.0, 2.0], &mut scratch).unwrap();
+        let sampled = forbid.sample(&[1.0, 3.0, 2.0], None, &mut scratch).unwrap();
         assert_eq!(sampled.token, 2);
         // What is reported is the model's opinion, before the bias.
         assert_eq!(sampled.alternatives[0].token, 1);
@@ -343,7 +358,7 @@ mod tests {
     fn log_probabilities_sum_to_one() {
         let mut scratch = Scratch::default();
         let mut sampler = Sampler::new(Sampling::GREEDY, Vec::new(), Some(4));
-        let sampled = sampler.sample(&[1000.0, 1001.0, 999.0, 1000.5], &mut scratch).unwrap();
+        let sampled = sampler.sample(&[1000.0, 1001.0, 999.0, 1000.5], None, &mut scratch).unwrap();
         let sum: f32 = sampled.alternatives.iter().map(|a| a.logprob.exp()).sum();
         assert!((sum - 1.0).abs() < 1e-5, "{sum}");
         assert!(sampled.alternatives.is_sorted_by(|a, b| a.logprob >= b.logprob));

@@ -9,6 +9,8 @@ mod begin;
 mod cells;
 mod fair;
 mod fill;
+mod guide;
+mod guided;
 mod pace;
 mod place;
 mod plan;
@@ -21,6 +23,7 @@ mod snapshot;
 mod speculate;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,6 +45,7 @@ use prefix::PrefixCache;
 use sequence::{Sequence, Work};
 use serve::Chooser;
 use snapshot::{Budget, Shelf};
+use workers::Workers;
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub(crate) struct Scheduler<C> {
     budget: Budget,
     abilities: Abilities,
     pace: Pace,
+    /// Follow grammars beside the engine thread.
+    workers: Workers,
     /// Whether wrong guesses can be taken back: the model can step back.
     can_reject: bool,
     /// Counts the work that sessions were given.
@@ -108,6 +114,7 @@ impl<C: Clock> Scheduler<C> {
             budget: Budget::new(config.snapshot_bytes),
             abilities,
             pace: Pace::default(),
+            workers: Workers::new(),
             can_reject: true,
             uses: 0,
             steps,
@@ -133,6 +140,7 @@ impl<C: Clock> Scheduler<C> {
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
             Command::Submit(steps) => steps.into_iter().for_each(|step| self.begin_step(step)),
             Command::Inject { id, run, tokens, reply } => drop(reply.send(self.inject(id, run, tokens))),
+            Command::Constrain { id, grammar } => self.constrain(id, grammar),
             Command::Prioritise { id, priority } => self.prioritise(id, priority),
             Command::Generate { id, run, options, outbox } => self.begin_run(id, run, *options, outbox),
             Command::Cancel { id, run } => self.cancel(id, run),
@@ -145,12 +153,13 @@ impl<C: Clock> Scheduler<C> {
     pub(crate) fn step(&mut self) -> Progress {
         let now = self.clock.now();
         self.expire(now);
+        self.hear_guides(now);
         let (decodes, prompts) = self.candidates();
         let plan = plan::plan(&decodes, &prompts, self.room(), &self.config);
-        if plan.shares.is_empty() {
-            return self.relieve(&plan.blocked, now);
-        }
         self.note_blocked(&plan.blocked, now);
+        if plan.shares.is_empty() {
+            return if self.wait_for_a_guide() { Progress::Worked } else { self.relieve(&plan.blocked, now) };
+        }
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
         }

@@ -53,6 +53,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         outbox_tokens,
         snapshot_bytes,
         max_saved,
+        max_draft,
     } = EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
@@ -70,6 +71,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
         setting("snapshot_bytes", mebibytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
         setting("max_saved", max_saved.to_string(), "sessions that can be saved in a scope"),
+        setting("max_draft", max_draft.to_string(), "tokens guessed ahead at most, where that is faster"),
     ]
 }
 

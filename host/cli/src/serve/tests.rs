@@ -115,7 +115,8 @@ async fn an_engine_that_hangs_is_left_behind() {
     let backend: Box<dyn FnOnce() -> _ + Send> = Box::new(|| Ok(Box::new(Hung) as Box<dyn Backend>));
     let model = LoadedModel { backend, ..Fake::default().load() };
     let engine = Engine::start("hung", model, EngineConfig::default()).unwrap();
-    let mut session = engine.open_session(SessionOptions { max_tokens: None, scope: "test".into() }).unwrap();
+    let mut session =
+        engine.open_session(SessionOptions { scope: "test".into(), ..SessionOptions::default() }).unwrap();
     tokio::spawn(async move { session.prefill(vec![1]).await.map(|_| ()) });
     // The engine is in its step when it is told to end.
     tokio::time::sleep(Duration::from_millis(100)).await;

@@ -87,6 +87,14 @@ impl GrammarCompiler {
         }
     }
 
+    /// Whether a grammar is one of this compiler's, and so of its model's
+    /// vocabulary.
+    #[must_use]
+    pub fn made(&self, grammar: &Grammar) -> bool {
+        let model = self.inner.model.get().and_then(|model| model.as_ref().ok());
+        model.is_some_and(|model| std::ptr::eq(&raw const *model.vocabulary, grammar.vocabulary()))
+    }
+
     /// How many compilations were begun so far; what came from the cache is not
     /// among them.
     #[must_use]

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::{Generation, Shared};
 use crate::Token;
 use crate::command::{Command, SessionId, SessionState};
+use crate::constraint::Grammar;
 use crate::error::Error;
 use crate::options::{GenerateOptions, PrefillInfo, Priority, Tenant};
 use crate::outbox::{FlushPolicy, outbox};
@@ -166,6 +167,26 @@ impl Session {
         self.refuse_while_working()?;
         let (id, name) = (self.id, name.to_owned());
         self.shared.ask(|reply| Command::Save { id, name, reply }).await
+    }
+
+    /// Has what the session says from here on follow a grammar: runs, and tokens
+    /// that steps choose. None: no longer.
+    ///
+    /// The grammar's text begins here. It stays with the session: forks and what is
+    /// saved have it too, and a session that is rewound is at the grammar's place
+    /// of then. Tokens that are given to the session meanwhile must be allowed by
+    /// it, or the next run fails.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] while a run goes on, and for a grammar that was
+    /// compiled for another model.
+    pub fn constrain(&mut self, grammar: Option<Grammar>) -> Result<(), Error> {
+        self.refuse_while_working()?;
+        if grammar.as_ref().is_some_and(|grammar| !self.shared.grammars.made(grammar)) {
+            let text = "the grammar was compiled for another model; compile it for this one";
+            return Err(Error::InvalidArgument(text.into()));
+        }
+        self.shared.send(Command::Constrain { id: self.id, grammar })
     }
 
     /// Gives the session's work another priority, from the next batch on. The

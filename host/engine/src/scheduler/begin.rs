@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use super::Scheduler;
+use super::guide::Guide;
 use super::sequence::{Answer, Prefill, Run, Wait, Work};
 use super::sessions::refuse_at_work;
 use super::speculate::{Lookup, Odds};
 use crate::Token;
 use crate::clock::Clock;
 use crate::command::{Reply, SessionId, StepCommand};
+use crate::constraint::Grammar;
 use crate::error::Error;
 use crate::options::{GenerateOptions, PrefillInfo, Priority};
 use crate::outbox::Writer;
@@ -43,12 +45,15 @@ impl<C: Clock> Scheduler<C> {
             let text = "the session is empty and the step has no input: there is nothing to read";
             return answer.refuse(Error::InvalidArgument(text.into()));
         }
-        if let Some(logits) = sequence.logits.take() {
+        if sequence.guide.is_none()
+            && let Some(logits) = sequence.logits.take()
+        {
             self.chooser.answer(sequence, answer, &logits);
             sequence.logits = Some(logits);
             return;
         }
-        // The logits were not kept: the last token is decoded again.
+        // The last token is decoded again, also where its logits are there and only a
+        // grammar has to be asked.
         if sequence.todo() == 0 {
             let again = sequence.in_kv().saturating_sub(1);
             self.cut(id, again);
@@ -63,7 +68,13 @@ impl<C: Clock> Scheduler<C> {
         sequence.tokens.extend(tokens);
         sequence.logits = None;
         sequence.keys = None;
+        let samples = answer.samples();
         sequence.work = Work::Prefill(Prefill { answer, before, cached: 0, wait: Wait::new(now) });
+        match (&mut sequence.guide, samples) {
+            (Some(_), true) => sequence.ask_guide(&mut self.workers),
+            (Some(guide), false) => guide.outdated(),
+            (None, _) => {}
+        }
         self.goes_to_work(id);
     }
 
@@ -104,7 +115,13 @@ impl<C: Clock> Scheduler<C> {
         sequence.keys = None;
         self.goes_to_work(id);
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
-        if let Some(logits) = sequence.logits.take() {
+        sequence.ask_guide(&mut self.workers);
+        if sequence.guide.is_some() && sequence.logits.is_some() {
+            // The first token is chosen when the grammar has been asked.
+            if let Some(wait) = sequence.wait_mut() {
+                wait.served(now);
+            }
+        } else if let Some(logits) = sequence.logits.take() {
             // The prefill left the logits: the first token costs no batch.
             if let Some(wait) = sequence.wait_mut() {
                 wait.served(now);
@@ -133,7 +150,18 @@ impl<C: Clock> Scheduler<C> {
         }
         sequence.tokens.extend(tokens);
         sequence.publish_len();
+        // Logits that wait for a grammar are those of a place that is past.
+        sequence.logits = None;
+        sequence.ask_guide(&mut self.workers);
         Ok(())
+    }
+
+    pub(super) fn constrain(&mut self, id: SessionId, grammar: Option<Grammar>) {
+        // A session at work refuses on its handle's side.
+        let idle = self.sequences.get_mut(&id).filter(|sequence| matches!(sequence.work, Work::Idle));
+        if let Some(sequence) = idle {
+            sequence.guide = grammar.map(|grammar| Guide::new(grammar, sequence.tokens.len()));
+        }
     }
 
     pub(super) fn prioritise(&mut self, id: SessionId, priority: Priority) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Scheduler;
 use super::fair::Waiting;
+use super::guide::Guide;
 use super::plan::{Candidate, HEADROOM, Room, Share};
 use super::sequence::Work;
 use super::speculate::{self, Odds};
@@ -47,13 +48,14 @@ impl<C: Clock> Scheduler<C> {
             let placed = sequence.seq.is_some();
             let candidate = Candidate { id, todo, cells: todo, placed };
             let decodes_now = placed && todo <= DECODE_TOKENS;
+            let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {
-                Work::Run(run) if todo > 0 && run.outbox.has_room() => match decodes_now {
+                Work::Run(run) if todo > 0 && may_decode && run.outbox.has_room() => match decodes_now {
                     true => (&mut decodes, run.wait.since),
                     false => (&mut waiting, run.wait.since),
                 },
-                Work::Prefill(prefill) => (&mut waiting, prefill.wait.since),
-                Work::Run(_) | Work::Idle => continue,
+                Work::Prefill(prefill) if todo > 0 => (&mut waiting, prefill.wait.since),
+                Work::Run(_) | Work::Prefill(_) | Work::Idle => continue,
             };
             let owner = sequence.owner.clone();
             list.push((since, Waiting { owner, tokens: todo, item: candidate }));
@@ -102,7 +104,9 @@ impl<C: Clock> Scheduler<C> {
             let Work::Run(run) = &mut sequence.work else { continue };
             // The last token of a run need not be guessed: it ends with it.
             let most = run.max_draft.min(spare).min(run.left.saturating_sub(1)).min(free.saturating_sub(1));
-            if !all || most == 0 {
+            // A guess that a grammar forbids would be wasted, and to know that takes
+            // as long as to know what it allows.
+            if !all || most == 0 || sequence.guide.is_some() {
                 continue;
             }
             let mut guessed = run.lookup.guess(&sequence.tokens, most as usize);

@@ -64,7 +64,6 @@ impl<C: Clock> Scheduler<C> {
     /// Called when nothing could be put into a batch: makes room, or says how
     /// long to wait.
     pub(super) fn relieve(&mut self, blocked: &[SessionId], now: Duration) -> Progress {
-        self.note_blocked(blocked, now);
         // An idle session loses nothing by it.
         if !blocked.is_empty() && self.park_an_idle_one() {
             self.report();
@@ -130,6 +129,8 @@ impl<C: Clock> Scheduler<C> {
         self.finish(id, Finish::Preempted);
         if let Some(sequence) = self.sequences.get_mut(&id) {
             sequence.evicted = true;
+            // What is prefilled next is a text of its own.
+            sequence.guide = None;
             sequence.tokens.clear();
             sequence.publish_len();
         }
@@ -175,6 +176,9 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn undo(&mut self, id: SessionId, before: usize) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         sequence.tokens.truncate(before);
+        if let Some(guide) = &mut sequence.guide {
+            guide.rewound(before);
+        }
         sequence.publish_len();
         self.cut(id, u32::try_from(before).unwrap_or(u32::MAX));
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use super::cells::CellId;
 use super::fair::Owner;
+use super::guide::{Guide, Jump};
 use super::snapshot::Snapshot;
 use super::speculate::{Lookup, Odds};
+use super::workers::Workers;
 use crate::command::{NewSession, Reply, Seat, SessionState};
 use crate::error::Error;
 use crate::options::{Finish, PrefillInfo, Reading, Readout, Sampled};
@@ -47,6 +49,8 @@ pub(super) struct Sequence {
     pub(super) turn: u32,
     /// Logits after the last token, where all are decoded.
     pub(super) logits: Option<Vec<f32>>,
+    /// What keeps what it says within a grammar.
+    pub(super) guide: Option<Guide>,
     /// Its cells were taken back and its owner does not know yet.
     pub(super) evicted: bool,
     pub(super) work: Work,
@@ -79,6 +83,11 @@ pub(super) enum Answer {
 }
 
 impl Answer {
+    /// Whether a token is to be chosen, for which a grammar has to be asked.
+    pub(super) fn samples(&self) -> bool {
+        matches!(self, Self::Readings(readouts, _) if readouts.iter().any(|r| matches!(r, Readout::Sample(_))))
+    }
+
     /// Whether nobody listens any more.
     pub(super) fn is_closed(&self) -> bool {
         match self {
@@ -161,6 +170,7 @@ impl Sequence {
             seq: None,
             turn: 0,
             logits: None,
+            guide: None,
             evicted: false,
             work: Work::Idle,
         }
@@ -189,9 +199,30 @@ impl Sequence {
         self.state.len.store(len, Ordering::Release);
     }
 
+    /// Takes tokens out of the middle; those behind them move up.
+    pub(super) fn take_out(&mut self, range: std::ops::Range<usize>) {
+        if let Some(guide) = &mut self.guide {
+            guide.moved_up(range.len());
+        }
+        self.tokens.drain(range);
+        self.publish_len();
+    }
+
     /// Tokens that still fit.
     pub(super) fn free(&self) -> u32 {
         self.limit.saturating_sub(u32::try_from(self.tokens.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Has a worker find out what its grammar, if it has one, allows next.
+    pub(super) fn ask_guide(&mut self, workers: &mut Workers) {
+        let Some(guide) = &mut self.guide else { return };
+        let jump = match &self.work {
+            // Log-probabilities are wanted of every token.
+            Work::Run(run) if run.sampler.reports_logprobs() => Jump::Never,
+            Work::Run(_) => Jump::Ahead,
+            Work::Prefill(_) | Work::Idle => Jump::Never,
+        };
+        guide.ask(&self.tokens, jump, workers);
     }
 
     /// Guesses that follow its tokens in the batch.

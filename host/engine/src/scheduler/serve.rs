@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use super::Scheduler;
 use super::fill::Placed;
+use super::guide::{Guide, Word};
+use super::guided::PATIENCE;
 use super::sequence::{Answer, Prefill, Run, Sequence, Work};
+use crate::Token;
 use crate::clock::Clock;
 use crate::command::SessionId;
+use crate::constraint::TokenMask;
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
-use crate::options::{Finish, PrefillInfo, Reading, Readout};
+use crate::options::{Finish, PrefillInfo, Reading, Readout, Sampled};
 use crate::sampling::{self, Sampler, Scratch};
 use crate::tokenizer::Tokenizer;
 
 /// What a sampled token means for its run.
-enum Outcome {
+pub(super) enum Outcome {
     GoesOn,
     Ends(Finish),
     Fails(Error),
@@ -38,10 +42,22 @@ impl Chooser {
     /// Chooses the next token of the sequence's run.
     fn choose(&mut self, sequence: &mut Sequence, logits: &[f32], now: Duration) -> Outcome {
         let Work::Run(run) = &mut sequence.work else { return Outcome::GoesOn };
-        let run: &mut Run = run;
-        let Some(sampled) = run.sampler.sample(logits, &mut self.scratch) else {
-            return Outcome::Fails(Error::Backend(NOTHING_TO_CHOOSE.into()));
+        let mask = sequence.guide.as_ref().and_then(Guide::mask);
+        let Some(sampled) = run.sampler.sample(logits, mask, &mut self.scratch) else {
+            return Outcome::Fails(nothing_to_choose(mask));
         };
+        self.take(sequence, sampled, now)
+    }
+
+    /// Has the sequence's run say a token that comes without a choice.
+    pub(super) fn take_forced(&mut self, sequence: &mut Sequence, token: Token, now: Duration) -> Outcome {
+        self.metrics.forced_tokens.inc();
+        self.take(sequence, Sampled { token, logprob: None, alternatives: Vec::new(), forced: true }, now)
+    }
+
+    fn take(&mut self, sequence: &mut Sequence, sampled: Sampled, now: Duration) -> Outcome {
+        let Work::Run(run) = &mut sequence.work else { return Outcome::GoesOn };
+        let run: &mut Run = run;
         self.metrics.generated_tokens.inc();
         self.piece.clear();
         if let Err(error) = self.tokenizer.piece(sampled.token, false, &mut self.piece) {
@@ -58,7 +74,7 @@ impl Chooser {
         match answer {
             // Its handle no longer listens: there is nothing to be undone.
             Answer::Readings(readouts, reply) => {
-                drop(reply.send(self.read(&readouts, logits, sequence.tokens.len())));
+                drop(reply.send(self.read(&readouts, logits, None, sequence.tokens.len())));
             }
             Answer::Info(reply) => {
                 drop(reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO })));
@@ -67,14 +83,21 @@ impl Chooser {
     }
 
     /// What the logits after `len` tokens say.
-    fn read(&mut self, readouts: &[Readout], logits: &[f32], len: usize) -> Result<Vec<Reading>, Error> {
+    fn read(
+        &mut self,
+        readouts: &[Readout],
+        logits: &[f32],
+        mask: Option<&TokenMask>,
+        len: usize,
+    ) -> Result<Vec<Reading>, Error> {
         let read = |readout: &Readout| match readout {
             Readout::Sample(params) => {
                 let mut params = (**params).clone();
                 // One seed must not give the same draw at each place.
                 params.seed = params.seed.map(|seed| seed.wrapping_add(len as u64));
-                let sampled = Sampler::new(params, Vec::new(), None).sample(logits, &mut self.scratch);
-                sampled.map(Reading::Token).ok_or_else(|| Error::Backend(NOTHING_TO_CHOOSE.into()))
+                let mut sampler = Sampler::new(params, Vec::new(), None);
+                let sampled = sampler.sample(logits, mask, &mut self.scratch);
+                sampled.map(Reading::Token).ok_or_else(|| nothing_to_choose(mask))
             }
             Readout::Top(n) => Ok(Reading::Top(sampling::most_likely(logits, *n as usize, &mut self.scratch))),
             Readout::LogprobsOf(tokens) => Ok(Reading::Logprobs(sampling::logprobs(logits, tokens))),
@@ -84,7 +107,19 @@ impl Chooser {
     }
 }
 
-const NOTHING_TO_CHOOSE: &str = "no token can be chosen: the logits are not finite, or the bias forbids every token";
+const NO_LOGITS: &str = "the backend gave no logits";
+
+/// Why no token can be chosen.
+fn nothing_to_choose(mask: Option<&TokenMask>) -> Error {
+    match mask {
+        None => {
+            Error::Backend("no token can be chosen: the logits are not finite, or the bias forbids every token".into())
+        }
+        Some(_) => Error::Constraint(
+            "no token can be chosen: the logits are not finite, or the bias forbids all that the grammar allows".into(),
+        ),
+    }
+}
 
 impl<C: Clock> Scheduler<C> {
     /// Decodes the batch that was filled with `placed`.
@@ -129,7 +164,13 @@ impl<C: Clock> Scheduler<C> {
         }
         match std::mem::replace(&mut sequence.work, Work::Idle) {
             Work::Idle => {}
-            Work::Prefill(prefill) => self.end_prefill(share, prefill),
+            Work::Prefill(prefill) => match self.backend.logits(share.last).map(<[f32]>::to_vec) {
+                Some(logits) => self.end_prefill(share.id, prefill, logits),
+                None => {
+                    sequence.work = Work::Prefill(prefill);
+                    self.fail(share.id, Error::Backend(NO_LOGITS.into()));
+                }
+            },
             Work::Run(run) => {
                 sequence.work = Work::Run(run);
                 self.settle_guesses(share, now);
@@ -137,13 +178,19 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
-    fn end_prefill(&mut self, share: Placed, prefill: Prefill) {
-        let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
-        let Some(logits) = self.backend.logits(share.last) else {
-            sequence.work = Work::Prefill(prefill);
-            return self.fail(share.id, Error::Backend("the backend gave no logits".into()));
-        };
-        let logits = logits.to_vec();
+    /// Ends a prefill whose tokens are computed, or has it wait for its grammar.
+    pub(super) fn end_prefill(&mut self, id: SessionId, prefill: Prefill, logits: Vec<f32>) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        if let Some(guide) = sequence.guide.as_mut().filter(|_| prefill.answer.samples()) {
+            let word = guide.listen(sequence.tokens.len(), PATIENCE);
+            if guide.mask().is_none() {
+                sequence.work = Work::Prefill(prefill);
+                sequence.logits = Some(logits);
+                return if let Word::Fails(error) = word {
+                    self.fail(id, error)
+                };
+            }
+        }
         let new = u32::try_from(sequence.tokens.len().saturating_sub(prefill.before)).unwrap_or(u32::MAX);
         let cached = prefill.cached.min(new);
         // Said before the answer: who has that looks at this.
@@ -156,14 +203,15 @@ impl<C: Clock> Scheduler<C> {
             }
             Answer::Readings(readouts, reply) => {
                 let at = sequence.tokens.len();
-                reply.send(self.chooser.read(&readouts, &logits, at)).is_ok()
+                let mask = sequence.guide.as_ref().and_then(Guide::mask);
+                reply.send(self.chooser.read(&readouts, &logits, mask, at)).is_ok()
             }
         };
         sequence.logits = Some(logits);
-        self.publish(share.id);
+        self.publish(id);
         if !heard {
             self.metrics.cancelled.inc();
-            self.undo(share.id, prefill.before);
+            self.undo(id, prefill.before);
         }
     }
 
@@ -171,12 +219,21 @@ impl<C: Clock> Scheduler<C> {
     /// chosen was guessed; then takes wrong guesses back.
     fn settle_guesses(&mut self, share: Placed, now: Duration) {
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
+        if let Some(guide) = &mut sequence.guide {
+            let word = guide.listen(sequence.tokens.len(), PATIENCE);
+            if guide.mask().is_none() {
+                sequence.logits = self.backend.logits(share.last).map(<[f32]>::to_vec);
+                return if let Word::Fails(error) = word {
+                    self.fail(share.id, error)
+                };
+            }
+        }
         let Work::Run(run) = &mut sequence.work else { return };
         let draft = std::mem::take(&mut run.draft);
         let mut right = 0;
         let outcome = loop {
             let Some(logits) = self.backend.logits(share.last + right) else {
-                break Outcome::Fails(Error::Backend("the backend gave no logits".into()));
+                break Outcome::Fails(Error::Backend(NO_LOGITS.into()));
             };
             let before = sequence.tokens.len();
             let outcome = self.chooser.choose(sequence, logits, now);
@@ -223,9 +280,13 @@ impl<C: Clock> Scheduler<C> {
         self.settle(id, outcome);
     }
 
-    fn settle(&mut self, id: SessionId, outcome: Outcome) {
+    pub(super) fn settle(&mut self, id: SessionId, outcome: Outcome) {
         match outcome {
-            Outcome::GoesOn => {}
+            Outcome::GoesOn => {
+                if let Some(sequence) = self.sequences.get_mut(&id) {
+                    sequence.ask_guide(&mut self.workers);
+                }
+            }
             Outcome::Ends(finish) => self.finish(id, finish),
             Outcome::Fails(error) => self.fail(id, error),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Scheduler;
 use super::cells::Holder;
+use super::guide::Guide;
 use super::sequence::{Sequence, Work};
 use super::snapshot::Saved;
 use crate::clock::Clock;
@@ -27,6 +28,7 @@ impl<C: Clock> Scheduler<C> {
         refuse_at_work(parent)?;
         let (tokens, logits) = (parent.tokens.clone(), parent.logits.clone());
         let (snapshot, keys, pure) = (parent.snapshot.clone(), parent.keys.clone(), parent.pure);
+        let guide = parent.guide.as_ref().map(Guide::twin);
         let (from, cells) = (parent.seq, parent.cells.clone());
         let child = self.open(new);
         // Without a sequence the child begins without a state, and finds its
@@ -39,6 +41,7 @@ impl<C: Clock> Scheduler<C> {
         };
         let Some(sequence) = self.sequences.get_mut(&child) else { return Err(Error::Cancelled) };
         (sequence.tokens, sequence.logits, sequence.keys) = (tokens, logits, keys);
+        sequence.guide = guide;
         sequence.limit = sequence.limit.max(u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX));
         sequence.snapshot = snapshot;
         sequence.seq = seq;
@@ -65,6 +68,9 @@ impl<C: Clock> Scheduler<C> {
         }
         if to < len {
             sequence.tokens.truncate(to as usize);
+            if let Some(guide) = &mut sequence.guide {
+                guide.rewound(to as usize);
+            }
             sequence.publish_len();
             self.cut(id, to);
         }
@@ -87,6 +93,11 @@ impl<C: Clock> Scheduler<C> {
         if end == len {
             return self.rewind(id, at).map(drop);
         }
+        if sequence.guide.as_ref().is_some_and(|guide| end as usize > guide.since()) {
+            let text = "tokens of a text that follows a grammar cannot be evicted; evict those before it, or call \
+                        `constrain` without a grammar first";
+            return Err(Error::Unsupported(text.into()));
+        }
         if !self.abilities.shift {
             let text = "this model cannot move what it has seen: `evict` works at the end of the session only";
             return Err(Error::Unsupported(text.into()));
@@ -98,8 +109,7 @@ impl<C: Clock> Scheduler<C> {
         // The last token of a run has no state yet. Where more have none, there
         // is nothing to move: it is computed from the tokens that are left.
         if sequence.todo() > 1 {
-            sequence.tokens.drain(at as usize..end as usize);
-            sequence.publish_len();
+            sequence.take_out(at as usize..end as usize);
             self.cut(id, at);
             return Ok(());
         }
@@ -116,12 +126,11 @@ impl<C: Clock> Scheduler<C> {
             return Err(Error::Unsupported("the model could not move what it has seen".into()));
         }
         let gone: Vec<_> = sequence.cells.drain(at as usize..end as usize).collect();
-        sequence.tokens.drain(at as usize..end as usize);
+        sequence.take_out(at as usize..end as usize);
         sequence.pure = sequence.pure.min(at as usize);
         sequence.keys = None;
         // They were computed with the tokens that are gone.
         sequence.logits = None;
-        sequence.publish_len();
         self.cells.release(&gone, Holder::Session);
         Ok(())
     }
@@ -146,8 +155,13 @@ impl<C: Clock> Scheduler<C> {
             return Err(Error::Busy);
         }
         let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
-        let saved =
-            Saved { tokens: sequence.tokens.clone(), snapshot, logits: sequence.logits.clone(), pure: sequence.pure };
+        let saved = Saved {
+            tokens: sequence.tokens.clone(),
+            snapshot,
+            logits: sequence.logits.clone(),
+            pure: sequence.pure,
+            guide: sequence.guide.as_ref().map(|guide| (guide.grammar().clone(), guide.since())),
+        };
         self.shelf.insert(key, saved);
         Ok(())
     }
@@ -164,6 +178,7 @@ impl<C: Clock> Scheduler<C> {
         let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
         (sequence.tokens, sequence.snapshot, sequence.logits) = (saved.tokens, saved.snapshot, saved.logits);
         sequence.pure = saved.pure;
+        sequence.guide = saved.guide.map(|(grammar, since)| Guide::new(grammar, since));
         sequence.publish_len();
         Ok(true)
     }

@@ -9,6 +9,7 @@ use super::sequence::Work;
 use crate::Token;
 use crate::clock::Clock;
 use crate::command::SessionId;
+use crate::constraint::Grammar;
 use crate::metrics::EngineMetrics;
 
 /// The state of a session outside of the backend.
@@ -40,6 +41,8 @@ pub(super) struct Saved {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) logits: Option<Vec<f32>>,
     pub(super) pure: usize,
+    /// Its grammar, and where that began.
+    pub(super) guide: Option<(Grammar, usize)>,
 }
 
 /// What is saved, by scope and name.

@@ -1,6 +1,7 @@
 //! The scheduler over the fake backend, with a clock that the test moves.
 
 mod fairness;
+mod grammars;
 mod guesses;
 mod pressure;
 mod random;

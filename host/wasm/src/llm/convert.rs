@@ -59,6 +59,7 @@ pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions 
         flush_tokens: options.flush_tokens,
         flush_after: Duration::from_millis(options.flush_ms.into()),
         deadline: options.deadline_ms.map(|ms| Duration::from_millis(ms.into())),
+        draft: None,
     }
 }
 
@@ -76,7 +77,7 @@ fn sampled(token: engine::Sampled) -> wit::Sampled {
         id: token.token,
         logprob: token.logprob,
         alts: token.alternatives.into_iter().map(alt).collect(),
-        forced: false,
+        forced: token.forced,
     }
 }
 
@@ -86,6 +87,7 @@ fn finish(finish: engine::Finish) -> wit::Finish {
         engine::Finish::StopText => wit::Finish::StopText,
         engine::Finish::Length => wit::Finish::Length,
         engine::Finish::ContextFull => wit::Finish::ContextFull,
+        engine::Finish::ConstraintDone => wit::Finish::ConstraintDone,
         engine::Finish::Deadline => wit::Finish::Deadline,
         engine::Finish::Cancelled => wit::Finish::Cancelled,
         engine::Finish::Preempted => wit::Finish::Preempted,

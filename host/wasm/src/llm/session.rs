@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nala_engine::{self as engine, Session, SessionOptions};
+use nala_engine::{self as engine, Priority, Session, SessionOptions, Tenant};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -135,7 +135,12 @@ impl LlmView<'_> {
     }
 
     fn options(&self, options: WitSessionOptions) -> SessionOptions {
-        SessionOptions { max_tokens: options.max_tokens, scope: Arc::clone(&self.state.scope) }
+        SessionOptions {
+            max_tokens: options.max_tokens,
+            scope: Arc::clone(&self.state.scope),
+            tenant: Tenant { name: Arc::clone(&self.state.scope), weight: 1 },
+            priority: Priority::Normal,
+        }
     }
 
     /// Sets cells aside for a session that begins with so many tokens.

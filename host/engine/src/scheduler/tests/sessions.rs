@@ -34,37 +34,37 @@ fn bench_of(script: Script, cells: u32, sequences: u32, abilities: Abilities) ->
 const ALL: Abilities = Abilities { copy: true, shift: true, snapshot: true };
 
 impl Bench {
-    fn ask<T>(&mut self, command: impl FnOnce(crate::command::Reply<T>) -> Command) -> Result<T, Error> {
+    pub(super) fn ask<T>(&mut self, command: impl FnOnce(crate::command::Reply<T>) -> Command) -> Result<T, Error> {
         let (reply, mut answer) = oneshot::channel();
         self.scheduler.handle(command(reply));
         answer.try_recv().expect("answered at once")
     }
 
-    fn fork(&mut self, id: SessionId) -> Result<SessionId, Error> {
+    pub(super) fn fork(&mut self, id: SessionId) -> Result<SessionId, Error> {
         self.next += 1;
         let new = new_session(SessionId(self.next), "");
         let child = new.id;
         self.ask(|reply| Command::Fork { id, new, reply }).map(|()| child)
     }
 
-    fn rewind(&mut self, id: SessionId, to: u32) -> Result<u32, Error> {
+    pub(super) fn rewind(&mut self, id: SessionId, to: u32) -> Result<u32, Error> {
         self.ask(|reply| Command::Rewind { id, to, reply })
     }
 
-    fn evict(&mut self, id: SessionId, at: u32, count: u32) -> Result<(), Error> {
+    pub(super) fn evict(&mut self, id: SessionId, at: u32, count: u32) -> Result<(), Error> {
         self.ask(|reply| Command::Evict { id, at, count, reply })
     }
 
-    fn park(&mut self, id: SessionId) -> Result<(), Error> {
+    pub(super) fn park(&mut self, id: SessionId) -> Result<(), Error> {
         self.ask(|reply| Command::Park { id, reply })
     }
 
-    fn tokens(&self, id: SessionId) -> &[Token] {
+    pub(super) fn tokens(&self, id: SessionId) -> &[Token] {
         &self.scheduler.sequences[&id].tokens
     }
 
     /// Prefills with these tokens and waits for it.
-    fn feed(&mut self, id: SessionId, tokens: Vec<Token>) -> PrefillInfo {
+    pub(super) fn feed(&mut self, id: SessionId, tokens: Vec<Token>) -> PrefillInfo {
         let (reply, mut result) = oneshot::channel();
         self.scheduler.handle(Command::Prefill { id, tokens, reply });
         let mut info = None;
@@ -75,7 +75,7 @@ impl Bench {
         info.unwrap().unwrap()
     }
 
-    fn say(&mut self, id: SessionId, n: u32) -> Vec<Token> {
+    pub(super) fn say(&mut self, id: SessionId, n: u32) -> Vec<Token> {
         let run = self.generate(id, GenerateOptions::greedy(n));
         let mut said = Vec::new();
         self.until(|_| {

@@ -1,0 +1,137 @@
+//! Runs and steps whose sessions follow a grammar: hearing what it allows, and going
+//! on with that.
+
+use std::time::{Duration, Instant};
+
+use super::Scheduler;
+use super::guide::{Ends, Guide, Word};
+use super::sequence::{Sequence, Work};
+use super::serve::Outcome;
+use crate::Token;
+use crate::clock::Clock;
+use crate::command::SessionId;
+use crate::options::Finish;
+
+/// How long a step waits for what grammars force or allow. It is known in less, but
+/// for grammars that are slow: their runs sit out until it is.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1);
+
+impl<C: Clock> Scheduler<C> {
+    /// Hears from the workers, and has runs go on with what they found.
+    pub(super) fn hear_guides(&mut self, now: Duration) {
+        let guided = |id: &&SessionId| self.sequences.get(id).is_some_and(|sequence| sequence.guide.is_some());
+        let ids: Vec<SessionId> = self.at_work.iter().filter(guided).copied().collect();
+        if ids.is_empty() {
+            return;
+        }
+        // What must come is best known before the next batch: it can be part of it.
+        let until = Instant::now() + PATIENCE;
+        for &id in &ids {
+            while self.hear_guide(id, Patience::Until(until), now) {}
+        }
+    }
+
+    /// Where nothing else can be done: waits for a grammar. False: nobody does.
+    pub(super) fn wait_for_a_guide(&mut self) -> bool {
+        let waits = |sequence: &Sequence| {
+            sequence.guide.is_some() && !matches!(sequence.work, Work::Idle) && !is_stalled(sequence)
+        };
+        let waiting = self.at_work.iter().copied().find(|id| self.sequences.get(id).is_some_and(waits));
+        let Some(id) = waiting else { return false };
+        let now = self.clock.now();
+        let until = Instant::now() + PATIENCE;
+        self.hear_guide(id, Patience::ForAll(until), now);
+        true
+    }
+
+    /// Hears one word. Whether there may be another.
+    fn hear_guide(&mut self, id: SessionId, patience: Patience, now: Duration) -> bool {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return false };
+        let waits = match &sequence.work {
+            Work::Idle => return false,
+            Work::Run(_) => true,
+            Work::Prefill(prefill) => prefill.answer.samples(),
+        };
+        let (held, is_computed) = (sequence.tokens.len(), sequence.todo() == 0 && sequence.logits.is_some());
+        let Some(guide) = sequence.guide.as_mut().filter(|_| waits) else { return false };
+        if guide.is_unasked() {
+            sequence.ask_guide(&mut self.workers);
+            return true;
+        }
+        match guide.listen(held, patience.left(guide)) {
+            Word::Silence => guide.is_unasked(),
+            Word::Fails(error) => {
+                self.fail(id, error);
+                false
+            }
+            Word::Forced(tokens, ends) => {
+                self.take_forced(id, &tokens, ends, now);
+                true
+            }
+            Word::Ready => {
+                if is_computed {
+                    self.go_on_late(id, now);
+                }
+                false
+            }
+        }
+    }
+
+    /// Has a run say what must come.
+    fn take_forced(&mut self, id: SessionId, tokens: &[Token], ends: Ends, now: Duration) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        if !matches!(sequence.work, Work::Run(_)) {
+            return;
+        }
+        if !tokens.is_empty() {
+            // Those that were kept are of a place that is past now.
+            sequence.logits = None;
+        }
+        for &token in tokens {
+            match self.chooser.take_forced(sequence, token, now) {
+                Outcome::GoesOn => {}
+                ended => return self.settle(id, ended),
+            }
+        }
+        if ends == Ends::Here {
+            self.finish(id, Finish::ConstraintDone);
+        }
+    }
+
+    /// Goes on with logits that were there before the mask was.
+    fn go_on_late(&mut self, id: SessionId, now: Duration) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        let Some(logits) = sequence.logits.take() else { return };
+        match std::mem::replace(&mut sequence.work, Work::Idle) {
+            Work::Idle => sequence.logits = Some(logits),
+            Work::Run(run) => {
+                sequence.work = Work::Run(run);
+                self.advance(id, &logits, now);
+            }
+            Work::Prefill(prefill) => self.end_prefill(id, prefill, logits),
+        }
+    }
+}
+
+/// Whether a run waits for its reader.
+fn is_stalled(sequence: &Sequence) -> bool {
+    matches!(&sequence.work, Work::Run(run) if !run.outbox.has_room())
+}
+
+/// How long to wait for a word.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// Until then for those who cannot be part of the batch otherwise.
+    Until(Instant),
+    /// Until then, whoever it is.
+    ForAll(Instant),
+}
+
+impl Patience {
+    fn left(self, guide: &Guide) -> Duration {
+        match self {
+            Self::Until(_) if guide.lets_decode() => Duration::ZERO,
+            Self::Until(until) | Self::ForAll(until) => until.saturating_duration_since(Instant::now()),
+        }
+    }
+}
