@@ -13,6 +13,7 @@
 )]
 
 mod backend;
+pub mod constraint;
 mod engine;
 mod sessions;
 mod state;
@@ -28,6 +29,7 @@ pub fn run(load: &dyn Fn() -> LoadedModel) {
     backend::run(load);
     state::run(load);
     tokenizer::run(load);
+    constraint::run(&load().tokenizer);
     engine::run(load);
     sessions::run(load);
 }
