@@ -16,6 +16,7 @@ mod adapters;
 mod backend;
 mod drafts;
 mod embeddings;
+pub mod constraint;
 mod engine;
 mod programs;
 mod sessions;
@@ -35,6 +36,7 @@ pub fn run(load: &dyn Fn() -> LoadedModel) {
     adapters::run(load);
     embeddings::run(load);
     tokenizer::run(load);
+    constraint::run(&load().tokenizer);
     engine::run(load);
     sessions::run(load);
     programs::run(load);
