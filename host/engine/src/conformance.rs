@@ -14,9 +14,9 @@
 
 mod adapters;
 mod backend;
+pub mod constraint;
 mod drafts;
 mod embeddings;
-pub mod constraint;
 mod engine;
 mod programs;
 mod sessions;
