@@ -7,6 +7,7 @@
 
 mod begin;
 mod cells;
+mod draft;
 mod embed;
 mod fair;
 mod fill;
@@ -40,6 +41,7 @@ use crate::metrics::EngineMetrics;
 use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use draft::DraftModel;
 use embed::Embeddings;
 use fair::Fair;
 use pace::Pace;
@@ -77,6 +79,8 @@ pub(crate) struct Scheduler<C> {
     budget: Budget,
     abilities: Abilities,
     pace: Pace,
+    /// Guesses what runs will say.
+    draft: Option<DraftModel>,
     embeddings: Embeddings,
     /// The adapter of the latest batch.
     adapter: Option<usize>,
@@ -119,6 +123,7 @@ impl<C: Clock> Scheduler<C> {
             budget: Budget::new(config.snapshot_bytes),
             abilities,
             pace: Pace::default(),
+            draft: None,
             embeddings: Embeddings::default(),
             adapter: None,
             workers: Workers::new(),
@@ -128,6 +133,11 @@ impl<C: Clock> Scheduler<C> {
             chooser,
             batch: Vec::new(),
         }
+    }
+
+    /// Has a smaller model guess what runs will say.
+    pub(crate) fn with_draft(self, backend: Box<dyn Backend>) -> Self {
+        Self { draft: Some(DraftModel::new(backend)), ..self }
     }
 
     /// Takes in what a handle asks for.
@@ -205,6 +215,9 @@ impl<C: Clock> Scheduler<C> {
     fn close(&mut self, id: SessionId, at_step: u64) {
         let Some(mut sequence) = self.sequences.remove(&id) else { return };
         let work = std::mem::replace(&mut sequence.work, Work::Idle);
+        if let Some(draft) = &mut self.draft {
+            draft.forget(id);
+        }
         self.retire(sequence);
         self.metrics.sessions.dec();
         let waited = self.steps.load(Ordering::Acquire).saturating_sub(at_step);

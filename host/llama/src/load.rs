@@ -47,6 +47,7 @@ pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'sta
             let backend = LlamaCpp::new(model, &options, &known, adapters)?;
             Ok(Box::new(backend) as Box<dyn Backend>)
         }),
+        draft: None,
     })
 }
 

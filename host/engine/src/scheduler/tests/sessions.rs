@@ -6,7 +6,7 @@ use crate::backend::Abilities;
 use crate::fake::Script;
 
 /// Says letters that depend on everything that was said.
-fn chained() -> Script {
+pub(super) fn chained() -> Script {
     Arc::new(|tokens| {
         let hash = tokens.iter().fold(17_u64, |h, &t| h.wrapping_mul(31).wrapping_add(u64::from(t)));
         u32::from(b'a') + u32::try_from(hash % 26).unwrap()
