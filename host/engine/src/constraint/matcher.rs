@@ -62,7 +62,7 @@ impl Matcher {
         let words: Vec<u32> = self.guarded(llguidance::Matcher::compute_mask_or_eos)?.into();
         self.mask.set_to_common(&words, &self.grammar.vocabulary().possible);
         if self.mask.allowed() == 0 && !self.is_done() {
-            return Err(self.fail(Error::Constraint("no token of this model can continue the text".to_owned())));
+            return Err(self.fail(refused("NoExtensionBias")));
         }
         Ok(&self.mask)
     }
