@@ -103,7 +103,8 @@ impl Matcher {
     /// that must come. Tokens at the end of it that could be spelt otherwise once
     /// more text follows are held back. Nothing is taken in.
     ///
-    /// Empty if there is a choice, or after a failure.
+    /// Empty if there is a choice, or after a failure. A text that is forced without
+    /// end is one.
     pub fn forced(&mut self) -> Vec<Token> {
         if self.ended || self.inner.is_stopped() {
             return Vec::new();
