@@ -1,5 +1,6 @@
 //! Checks of the engine over the backend.
 
+use super::begun;
 use crate::backend::LoadedModel;
 use crate::options::{Finish, GenerateOptions};
 use crate::{Engine, EngineConfig, Session, SessionOptions};
@@ -17,7 +18,7 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
 
 pub(super) async fn session(engine: &Engine, text: &str) -> Session {
     let mut session = engine.open_session(SessionOptions::default()).unwrap();
-    let tokens = engine.tokenizer().encode(text, false).unwrap();
+    let tokens = begun(&**engine.tokenizer(), text);
     let n = u32::try_from(tokens.len()).unwrap();
     let info = session.prefill(tokens).await.unwrap();
     assert_eq!(info.cached + info.computed, n);

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use super::begun;
 use crate::backend::{LoadedModel, Token};
 use crate::options::{Finish, GenerateOptions};
 use crate::{Engine, EngineConfig, Error, Session, SessionOptions};
@@ -88,7 +89,7 @@ async fn acted_together(engine: &Engine, seed: u64) -> Vec<Actor> {
 }
 
 async fn rounds(engine: &Engine, actors: &mut [Actor], acts: usize) {
-    let text = engine.tokenizer().encode(TEXT, false).unwrap();
+    let text = begun(&**engine.tokenizer(), TEXT);
     let turns = actors.iter_mut().map(|actor| Box::pin(actor.act(&text, acts)));
     all(turns.collect()).await;
 }
@@ -124,7 +125,8 @@ impl Actor {
                 0..3 if room > 24 => {
                     let from = self.dice.below(u32::try_from(text.len()).unwrap() / 2) as usize;
                     let count = 3 + self.dice.below(16) as usize;
-                    let tokens: Vec<Token> = text.iter().copied().cycle().skip(from).take(count).collect();
+                    let begin = text.iter().take(usize::from(len == 0));
+                    let tokens: Vec<Token> = begin.chain(text.iter().skip(1 + from).take(count)).copied().collect();
                     session.prefill(tokens.clone()).await.unwrap();
                     self.acts.push(Act::Prefill(tokens));
                 }
@@ -139,7 +141,7 @@ impl Actor {
                     match session.evict(at, count).await {
                         Ok(()) => self.acts.push(Act::Evict(at, count)),
                         Err(Error::Unsupported(_)) => {}
-                        Err(error) => panic!("{error}"),
+                        Err(error) => panic!("evict: {error}"),
                     }
                 }
                 7 if len > 8 && self.dice.below(2) == 0 => {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::begun;
 use super::engine::{generate, session};
 use crate::backend::LoadedModel;
 use crate::options::GenerateOptions;
@@ -29,7 +30,7 @@ fn options(n: u32) -> GenerateOptions {
 }
 
 fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
-    engine.tokenizer().encode(text, false).unwrap()
+    begun(&**engine.tokenizer(), text)
 }
 
 async fn a_beginning_is_found_in_its_scope(engine: &Engine, shares: bool) {

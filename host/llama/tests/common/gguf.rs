@@ -150,7 +150,7 @@ impl Model {
     }
 }
 
-fn text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend((text.len() as u64).to_le_bytes());
     out.extend(text.as_bytes());
 }
