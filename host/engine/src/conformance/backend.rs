@@ -45,19 +45,22 @@ pub(super) fn alone(backend: &mut dyn Backend, tokens: &[Token]) -> Vec<f32> {
 
 /// Kernels may sum in another order for another batch shape, which moves logits
 /// by a little: by less than what separates one token from the next best, where
-/// the model is decided at all.
+/// the model is decided at all. What all logits have in common says nothing, and
+/// the farthest of many thousands little, so it is the usual distance that counts.
 pub(super) fn assert_close(a: &[f32], b: &[f32], what: &str) {
     assert_eq!(a.len(), b.len());
-    let spread = a.iter().fold(0.0_f32, |m, x| m.max(x.abs())).max(1.0);
-    let far = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0_f32, f32::max);
-    assert!(far <= spread * 0.05, "{what}: logits differ by {far} (largest {spread})");
+    let spread = f64::from(a.iter().fold(0.0_f32, |m, x| m.max(x.abs())).max(1.0));
+    let apart = || a.iter().zip(b).map(|(x, y)| f64::from(x - y));
+    let common = apart().sum::<f64>() / a.len() as f64;
+    let usual = (apart().map(|d| (d - common).powi(2)).sum::<f64>() / a.len() as f64).sqrt();
+    assert!(usual <= spread * 0.02, "{what}: logits usually differ by {usual} (largest {spread}, in common {common})");
     let best = |row: &[f32]| (0..row.len()).max_by(|&i, &j| row[i].total_cmp(&row[j])).unwrap();
-    let ahead = a[best(a)] - a[best(b)];
+    let ahead = f64::from(a[best(a)] - a[best(b)]);
     assert!(
-        ahead <= spread * 0.02,
-        "{what}: token {} is the most likely, not {}, which is behind by {ahead} (logits differ by {far}, largest {spread})",
-        best(b),
-        best(a)
+        ahead <= (spread * 0.02).max(usual * 4.0),
+        "{what}: token {} is the most likely, not {}, which is {ahead} behind (logits usually differ by {usual})",
+        best(a),
+        best(b)
     );
 }
 
