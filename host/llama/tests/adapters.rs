@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::gguf::{f32_value, text_value, u32_value};
-use common::lora::Lora;
+use common::made::Made;
 use nala_llama::{AdapterFile, LoadError, LoadOptions, load};
 
 fn with(paths: &[&Path]) -> LoadOptions {
@@ -26,7 +26,7 @@ fn with(paths: &[&Path]) -> LoadOptions {
 
 #[test]
 fn the_backend_conforms_with_adapters() {
-    let files = [Lora::new(1).written(), Lora::new(2).written()];
+    let files = [Made::lora(1).written(), Made::lora(2).written()];
     let options = with(&[files[0].path(), files[1].path()]);
     let info = load(&common::model_path(), &options, |_| {}).unwrap().info;
     assert_eq!(info.adapters, ["adapter-0", "adapter-1"]);
@@ -43,7 +43,7 @@ fn files_that_are_no_adapter_of_this_model_are_refused() {
             Err(error) => error,
         }
     };
-    let lora = || Lora::new(1);
+    let lora = || Made::lora(1);
     let mut nameless = lora();
     nameless.tensors[0].0 = "blk.0.attn_q.weight".into();
     let mut unknown = lora();

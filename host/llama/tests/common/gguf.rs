@@ -101,6 +101,10 @@ impl Model {
         Self { keys, tensors }
     }
 
+    pub(crate) fn into_keys(self) -> Vec<(String, Vec<u8>)> {
+        self.keys
+    }
+
     /// Sets or adds a key.
     pub(crate) fn set(&mut self, key: &str, value: Vec<u8>) {
         match self.keys.iter_mut().find(|(known, _)| known == key) {
