@@ -35,6 +35,7 @@ mod load;
 mod log;
 mod model;
 mod options;
+mod pages;
 mod prefix;
 mod spelling;
 mod stack;

@@ -15,13 +15,15 @@ use crate::header::{self, Header};
 use crate::log;
 use crate::model;
 use crate::options::LoadOptions;
+use crate::pages;
 use crate::system;
 use crate::tokenizer::Vocabulary;
 
 /// The most characters of llama.cpp's error lines in an error.
 const REASON: usize = 600;
 
-/// Loads a model, memory-mapped.
+/// Loads a model, memory-mapped. Weights that llama.cpp rearranges for its
+/// kernels are in RAM once: as rearranged, not in the file's form as well.
 ///
 /// `progress` is told the part that is loaded, from 0.0 to 1.0, on this thread.
 /// The context (the KV cells) is made later, by [`LoadedModel::backend`].
@@ -74,13 +76,17 @@ pub(crate) fn read(
         // A panic must not unwind into C.
         move |part| catch_unwind(AssertUnwindSafe(|| progress(part))).is_ok(),
     );
-    let (model, errors) = log::capture(|| LlamaModel::load_from_file(backend, path, &params));
+    let load = || LlamaModel::load_from_file(backend, path, &params);
+    let ((model, copied), errors) = log::capture(|| log::watch_copies(load));
     let model = model.map_err(|error| {
         let reason = if errors.is_empty() { error.to_string() } else { errors };
         refusal(path, &header.arch, reason)
     })?;
     if !model::is_plain_decoder(&model) {
         return Err(LoadError::NotADecoder { path: path.to_path_buf(), arch: header.arch });
+    }
+    if copied {
+        pages::let_go(path);
     }
     Ok((Arc::new(model), header))
 }
