@@ -40,6 +40,6 @@ mod threads;
 mod tokenizer;
 
 pub use error::LoadError;
-pub use load::load;
+pub use load::{check, load};
 pub use options::{FlashAttention, LoadOptions};
 pub use system::{Version, system_info, version};
