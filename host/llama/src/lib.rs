@@ -44,6 +44,6 @@ mod threads;
 mod tokenizer;
 
 pub use error::LoadError;
-pub use load::load;
+pub use load::{check, load};
 pub use options::{AdapterFile, FlashAttention, KvType, LoadOptions};
 pub use system::{Version, system_info, version};

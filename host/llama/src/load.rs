@@ -53,11 +53,18 @@ pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'sta
     })
 }
 
-/// Checks a file and has llama.cpp map it.
-pub(crate) fn read(
-    path: &Path,
-    mut progress: impl FnMut(f32) + 'static,
-) -> Result<(Arc<LlamaModel>, Header), LoadError> {
+/// Looks at a file's header and the options, without loading anything: cheap, and
+/// most of what is wrong with a file is seen.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn check(path: &Path, options: &LoadOptions) -> Result<(), LoadError> {
+    options.check().map_err(LoadError::Options)?;
+    look(path).map(drop)
+}
+
+/// Checks a header.
+fn look(path: &Path) -> Result<Header, LoadError> {
     let header = header::check(path)?;
     if header.tensors == 0 {
         return Err(LoadError::NoWeights { path: path.to_path_buf() });
@@ -68,6 +75,15 @@ pub(crate) fn read(
     if path.to_str().is_none_or(|path| path.contains('\0')) {
         return Err(LoadError::BadPath { path: path.to_path_buf() });
     }
+    Ok(header)
+}
+
+/// Checks a file and has llama.cpp map it.
+pub(crate) fn read(
+    path: &Path,
+    mut progress: impl FnMut(f32) + 'static,
+) -> Result<(Arc<LlamaModel>, Header), LoadError> {
+    let header = look(path)?;
     let backend = system::backend().ok_or_else(|| LoadError::Refused {
         path: path.to_path_buf(),
         reason: "other code of this process holds llama.cpp".to_owned(),

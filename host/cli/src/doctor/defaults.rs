@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use clap::Parser;
-use nala_engine::EngineConfig;
+use nala_engine::{EngineConfig, PoolConfig};
 use nala_http::HttpConfig;
 use nala_machine::Machine;
 use nala_wasm::{CompileCache, Limits, RuntimeConfig};
 
 use super::Setting;
-use crate::args::{CodeArgs, EngineArgs};
+use crate::args::{CodeArgs, EngineArgs, ModelsArgs};
 use crate::models;
 use crate::models::mebibytes;
 use crate::serve;
 
-/// The engine's and the code's flags alone, to have their defaults and their
+/// The models', the engine's and the code's flags alone, to have their defaults and their
 /// environment variables.
 #[derive(Debug, Parser)]
 struct Flags {
+    #[command(flatten)]
+    models: ModelsArgs,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -27,6 +29,7 @@ struct Flags {
 pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     let mut settings = Vec::new();
     if let Ok(flags) = Flags::try_parse_from(["nala-host"]) {
+        settings.extend(pool(&flags.models));
         settings.extend(engine(&flags.engine, machine));
         settings.extend(runtime(&flags.code));
     }
@@ -38,6 +41,21 @@ pub(super) fn all(machine: &Machine) -> Vec<Setting> {
 
 fn seconds(time: Duration) -> String {
     if time.subsec_nanos() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
+}
+
+fn pool(args: &ModelsArgs) -> Vec<Setting> {
+    let section = "models";
+    let setting = |name, value, meaning| Setting { section, name, value, meaning };
+    // Named one by one, so that a new field cannot be forgotten here.
+    let PoolConfig { budget: _, idle: _, max_wait, retry_after } = PoolConfig::default();
+    let budget = args.model_memory.or_else(models::default_budget).map_or_else(|| "no bound".to_owned(), mebibytes);
+    let idle = args.idle().map_or_else(|| "never".to_owned(), seconds);
+    vec![
+        setting("memory", budget, "for the models loaded at a time (--model-memory)"),
+        setting("idle", idle, "after which a model that nobody uses is unloaded (--model-idle)"),
+        setting("max_wait", seconds(max_wait), "how long a request waits for a model before it is refused as busy"),
+        setting("retry_after", seconds(retry_after), "before a load that failed is tried again"),
+    ]
 }
 
 fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {

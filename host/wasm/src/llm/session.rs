@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nala_engine::{self as engine, Priority, Session, SessionOptions, Tenant};
+use nala_engine::{self as engine, Lease, Priority, Session, SessionOptions, Tenant};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -19,7 +19,9 @@ use super::{LlmView, convert};
 /// A session that a guest has opened.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct SessionHandle {
+    // Before the lease, under which it lives.
     session: Session,
+    lease: Lease,
     cells: Cells,
     /// The number of the run that cells are set aside for. Only that run's end
     /// gives them back.
@@ -30,8 +32,8 @@ pub struct SessionHandle {
 }
 
 impl SessionHandle {
-    fn new(session: Session, cells: Cells) -> Self {
-        Self { session, cells, run: None, trailing: false }
+    fn new(session: Session, lease: Lease, cells: Cells) -> Self {
+        Self { session, lease, cells, run: None, trailing: false }
     }
 
     /// How many tokens it holds at the most.
@@ -151,8 +153,8 @@ impl LlmView<'_> {
         Ok(cells)
     }
 
-    fn add(&mut self, session: Session, cells: Cells) -> wasmtime::Result<Resource<SessionHandle>> {
-        let session = self.table.push(SessionHandle::new(session, cells))?;
+    fn add(&mut self, session: Session, lease: Lease, cells: Cells) -> wasmtime::Result<Resource<SessionHandle>> {
+        let session = self.table.push(SessionHandle::new(session, lease, cells))?;
         self.state.sessions += 1;
         Ok(session)
     }
@@ -168,10 +170,11 @@ impl HostSession for LlmView<'_> {
             return Ok(Err(error));
         }
         let options = self.options(options);
-        match self.table.get(&model)?.engine().open_session(options) {
+        let lease = self.table.get(&model)?.lease().clone();
+        match lease.open_session(options) {
             Ok(session) => {
                 let cells = Cells { usage: Arc::clone(&self.state.usage), held: 0 };
-                Ok(Ok(self.add(session, cells)?))
+                Ok(Ok(self.add(session, lease, cells)?))
             }
             Err(error) => Ok(Err(convert::error(error))),
         }
@@ -206,8 +209,10 @@ impl HostSession for LlmView<'_> {
             Ok(cells) => cells,
             Err(error) => return Ok(Err(error)),
         };
-        match self.table.get_mut(&session)?.session.fork().await {
-            Ok(child) => Ok(Ok(self.add(child, cells)?)),
+        let handle = self.table.get_mut(&session)?;
+        let lease = handle.lease.clone();
+        match handle.session.fork().await {
+            Ok(child) => Ok(Ok(self.add(child, lease, cells)?)),
             Err(error) => Ok(Err(convert::error(error))),
         }
     }
@@ -246,14 +251,14 @@ impl HostSession for LlmView<'_> {
             return Ok(Err(error));
         }
         let options = self.options(options);
-        let engine = self.table.get(&model)?.engine().clone();
-        let session = match engine.restore_session(options, &name).await {
+        let lease = self.table.get(&model)?.lease().clone();
+        let session = match lease.restore_session(options, &name).await {
             Ok(Some(session)) => session,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(convert::error(error))),
         };
         match self.cells(session.len().into()) {
-            Ok(cells) => Ok(Ok(Some(self.add(session, cells)?))),
+            Ok(cells) => Ok(Ok(Some(self.add(session, lease, cells)?))),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -283,8 +288,8 @@ impl HostSession for LlmView<'_> {
                 // Checked above to be within the allowance.
                 handle.cells.replace(wanted);
                 handle.run = Some(run.number);
-                let usage = Arc::clone(&self.state.usage);
-                Ok(Ok(self.table.push(GenerationHandle::new(generation, usage, run, cut_short))?))
+                let (lease, usage) = (handle.lease.clone(), Arc::clone(&self.state.usage));
+                Ok(Ok(self.table.push(GenerationHandle::new(generation, lease, usage, run, cut_short))?))
             }
             Err(error) => Ok(Err(convert::error(error))),
         }

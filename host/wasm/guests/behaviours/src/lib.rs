@@ -71,6 +71,8 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             },
             "/decode" => text(out, &model::decode(query.parse().unwrap_or(0))),
             "/model" => text(out, &model::about()),
+            "/open" => text(out, &model::open_named(query)),
+            "/hold" => model::hold(out, query),
             "/pollable" => text(out, &model::pollable()),
             _ => drop(begin(out, 404)),
         }
