@@ -66,7 +66,7 @@ pub(crate) fn run(settings: &Settings) {
         println!(
             "{name:<34} {:>22} {:>38}",
             format!("{:.1}, {median:.1}", best(index)),
-            format!("{bests:.3}, {:.3} ({ratios})", ratios.median)
+            format!("{bests:.3}, {ratios:.3}")
         );
     }
     for bench in benches {
