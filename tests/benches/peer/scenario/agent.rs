@@ -84,8 +84,9 @@ fn resending(client: &Client, job: &Job) -> (Vec<String>, Usage) {
     (turns, usage)
 }
 
-/// How many turns have the same text on both sides: other kernels round
-/// otherwise, and text that is sent again can become other tokens.
+/// How many turns have the same text on both sides. Both are as long, but other
+/// kernels round otherwise and so decide ties otherwise, and text that is sent
+/// again can become other tokens.
 #[derive(Default)]
 struct Alike {
     ours: Option<(u32, Vec<String>)>,

@@ -30,11 +30,13 @@ type Way = fn(&Client, &Job) -> Usage;
 pub(crate) fn run(settings: &Settings) {
     let guest = guests::guest("components", "branches");
     let files = tempfile::tempdir().expect("a folder for the peer's slots");
-    measure(settings, &guest, "all at once after a request for the beginning", &[], parallel);
-    measure(settings, &guest, "one after the other in the slot of the beginning", &[], in_turn);
+    // By default the peer empties slots that wait when another one is used, and with
+    // them the beginning.
+    let kept: &[&str] = &["--no-cache-idle-slots"];
+    measure(settings, &guest, "all at once after a request for the beginning", &[kept], parallel);
+    measure(settings, &guest, "one after the other in the slot of the beginning", &[kept], in_turn);
     let folder = format!("{}/", files.path().display());
-    // Slots that wait must not be emptied, or what was restored would be gone.
-    let options: [&[&str]; 2] = [&["--slot-save-path", &folder], &["--no-cache-idle-slots"]];
+    let options: [&[&str]; 2] = [kept, &["--slot-save-path", &folder]];
     measure(settings, &guest, "all at once, the beginning restored into each slot", &options, restored);
 }
 
@@ -99,7 +101,8 @@ fn forking(client: &Client, job: &Job) -> Usage {
     let answers = report["answers"].as_array().expect("answers");
     let sum = |field: &str| answers.iter().map(|answer| answer[field].as_u64().expect("a number")).sum();
     let shared = report["shared"].as_u64().expect("a number");
-    Usage { prompt: sum("prompt"), cached: shared * u64::from(BRANCHES), completion: sum("tokens") }
+    // One branch had to compute it.
+    Usage { prompt: sum("prompt"), cached: shared * u64::from(BRANCHES - 1), completion: sum("tokens") }
 }
 
 fn parallel(client: &Client, job: &Job) -> Usage {
