@@ -145,9 +145,6 @@ pub(crate) struct UpArgs {
 /// What `run` and `up` share.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    #[command(flatten)]
-    pub(crate) models: ModelsArgs,
-
     /// Where requests are taken; port 0 chooses a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000", env = "NALA_LISTEN", value_parser = address)]
     pub(crate) listen: SocketAddr,
@@ -156,6 +153,9 @@ pub(crate) struct ServeArgs {
     /// without this option
     #[arg(long, value_name = "ADDR", env = "NALA_ADMIN_LISTEN", value_parser = address)]
     pub(crate) admin_listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) models: ModelsArgs,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
