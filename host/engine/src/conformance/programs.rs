@@ -102,7 +102,7 @@ async fn all<F: Future<Output = ()> + Unpin>(mut futures: Vec<F>) {
 impl Actor {
     fn new(engine: &Engine, seed: u64) -> Self {
         // Some sessions share a scope, and with it what they begin with.
-        let scope = if seed % 2 == 0 { "even" } else { "odd" };
+        let scope = if seed.is_multiple_of(2) { "even" } else { "odd" };
         let options = SessionOptions { scope: scope.into(), ..SessionOptions::default() };
         let session = Some(engine.open_session(options).unwrap());
         Self { session, dice: Dice(seed), acts: Vec::new(), said: Vec::new() }
