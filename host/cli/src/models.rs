@@ -9,7 +9,7 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use nala_engine::pool::LoadFailure;
 use nala_engine::{EngineConfig, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
-use nala_llama::LoadOptions;
+use nala_llama::{AdapterFile, LoadOptions};
 use nala_models::{Catalogue, Store};
 
 pub(crate) use self::memory::default_budget;
@@ -20,10 +20,19 @@ use crate::console::{Console, Help};
 pub(crate) struct Loader {
     store: Store,
     options: LoadOptions,
+    max_draft: u32,
     models: ModelsArgs,
     console: Console,
     /// The bar of the load that people wait for, if they wait for one.
     bar: Arc<Mutex<Option<ProgressBar>>>,
+}
+
+/// What is loaded with a model.
+#[derive(Clone)]
+struct Extras {
+    adapters: Vec<AdapterFile>,
+    /// The file of the model that guesses.
+    draft: Option<PathBuf>,
 }
 
 /// A model that was looked up, and whose header is sound.
@@ -41,7 +50,7 @@ impl Loader {
     /// No folder for models can be named.
     pub(crate) fn new(engine: &EngineArgs, models: &ModelsArgs, console: Console) -> anyhow::Result<Self> {
         let (store, options) = (Store::open_default()?, options(engine));
-        Ok(Self { store, options, models: models.clone(), console, bar: Arc::default() })
+        Ok(Self { store, options, max_draft: engine.max_draft, models: models.clone(), console, bar: Arc::default() })
     }
 
     /// The models of the command line, or else `otherwise`.
@@ -59,7 +68,7 @@ impl Loader {
     /// A model is not there, or is not one, or the memory does not suffice; each
     /// error says what to do.
     pub(crate) fn pool(&self, asked: &[ModelName]) -> anyhow::Result<ModelPool> {
-        let found = asked.iter().map(|model| self.look_up(model)).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut found = asked.iter().map(|model| self.look_up(model)).collect::<anyhow::Result<Vec<_>>>()?;
         refuse_doubles(asked, &found)?;
         self.refuse_unknown_residents(&found)?;
         let residence = |model: &Found| match found.as_slice() {
@@ -67,9 +76,17 @@ impl Loader {
             _ if self.models.resident.contains(&model.name) => Residence::Resident,
             _ => Residence::OnDemand,
         };
+        let extras = self.extras()?;
+        if let (Some(default), Some(draft)) = (found.first_mut(), &extras.draft) {
+            let size = std::fs::metadata(draft).map_or(0, |meta| meta.len());
+            default.bytes = default.bytes.saturating_add(memory::estimate(draft, size, &self.options));
+        }
+        let found = found;
         let needs: Vec<_> = found.iter().map(|model| (model.bytes, residence(model))).collect();
         let budget = self.budget(&needs);
-        let specs = found.iter().map(|model| self.spec(model, residence(model)));
+        let plain = Extras { adapters: Vec::new(), draft: None };
+        let extras = std::iter::once(extras).chain(std::iter::repeat(plain));
+        let specs = found.iter().zip(extras).map(|(model, extras)| self.spec(model, residence(model), extras));
         let config = PoolConfig { budget, idle: self.models.idle(), ..PoolConfig::default() };
         let pool = ModelPool::new(config, specs.collect(), tokio::runtime::Handle::current()).map_err(|error| {
             let what = error.to_string();
@@ -136,13 +153,24 @@ impl Loader {
         }
     }
 
-    fn spec(&self, model: &Found, residence: Residence) -> ModelSpec {
-        let (path, options, bar) = (model.path.clone(), self.options.clone(), Arc::clone(&self.bar));
+    /// What is loaded with the default model.
+    fn extras(&self) -> anyhow::Result<Extras> {
+        let draft = self.models.draft_model.as_ref().map(|name| {
+            let path = self.store.resolve(name)?;
+            nala_llama::check(&path, &self.options)?;
+            anyhow::Ok(path)
+        });
+        Ok(Extras { adapters: self.models.adapter.clone(), draft: draft.transpose()? })
+    }
+
+    fn spec(&self, model: &Found, residence: Residence, extras: Extras) -> ModelSpec {
+        let (path, bar) = (model.path.clone(), Arc::clone(&self.bar));
+        let options = LoadOptions { adapters: extras.adapters, ..self.options.clone() };
         ModelSpec {
             name: model.name.clone(),
             bytes: model.bytes,
             residence,
-            engine: EngineConfig::default(),
+            engine: EngineConfig { max_draft: self.max_draft, ..EngineConfig::default() },
             load: Box::new(move || {
                 let bar = bar.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let progress = move |part: f32| {
@@ -150,7 +178,12 @@ impl Loader {
                         bar.set_position((part * 1000.0) as u64);
                     }
                 };
-                Ok(nala_llama::load(&path, &options, progress)?)
+                let mut model = nala_llama::load(&path, &options, progress)?;
+                if let Some(draft) = &extras.draft {
+                    let options = LoadOptions { adapters: Vec::new(), ..options.clone() };
+                    model.draft = Some(Box::new(nala_llama::load(draft, &options, |_| {})?));
+                }
+                Ok(model)
             }),
         }
     }
@@ -207,6 +240,9 @@ pub(crate) fn options(args: &EngineArgs) -> LoadOptions {
         kv_cells: args.kv_cells,
         max_sequences: args.max_sequences,
         batch_tokens: args.batch_tokens,
+        flash_attention: args.flash_attention.into(),
+        kv_keys: args.cache_type_k.into(),
+        kv_values: args.cache_type_v.into(),
         micro_batch_tokens: args.batch_tokens.min(LoadOptions::default().micro_batch_tokens),
         ..LoadOptions::default()
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nala_engine::PoolConfig;
+use nala_llama::AdapterFile;
 
 use super::parsers::{size, within};
 
@@ -37,6 +38,16 @@ pub(crate) struct ModelsArgs {
     /// [default: three quarters of what this process may use]
     #[arg(long, value_name = "SIZE", env = "NALA_MODEL_MEMORY", value_parser = size, allow_negative_numbers = true)]
     pub(crate) model_memory: Option<u64>,
+
+    /// A LoRA adapter for the default model, made for that very model: sessions
+    /// choose it by its name. May be given again
+    #[arg(long, value_name = "NAME=PATH", env = "NALA_ADAPTER", value_parser = adapter, value_delimiter = ',')]
+    pub(crate) adapter: Vec<AdapterFile>,
+
+    /// A smaller model of the same vocabulary that guesses what the default model
+    /// will say: a name or a path, as for --model
+    #[arg(long, value_name = "NAME|PATH", env = "NALA_DRAFT_MODEL")]
+    pub(crate) draft_model: Option<String>,
 
     /// Seconds after which a model that nobody uses is unloaded; 0 keeps it until
     /// others need its memory
@@ -84,6 +95,16 @@ impl fmt::Display for ModelName {
     }
 }
 
+/// `NAME=PATH`.
+fn adapter(text: &str) -> Result<AdapterFile, String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.trim().is_empty() && !path.trim().is_empty() => {
+            Ok(AdapterFile { name: name.trim().to_owned(), path: path.into() })
+        }
+        _ => Err("write NAME=PATH: the name that sessions ask for, and the adapter's GGUF file".to_owned()),
+    }
+}
+
 /// `NAME`, `PATH` or `NAME=PATH`. What stands before the first `=` is a name only
 /// if it could be one: `./a=b.gguf` is a path.
 pub(super) fn model(text: &str) -> Result<ModelName, String> {
@@ -104,6 +125,15 @@ pub(super) fn model(text: &str) -> Result<ModelName, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_adapter_has_a_name_and_a_file() {
+        let expected = AdapterFile { name: "law".to_owned(), path: "a=b.gguf".into() };
+        assert_eq!(adapter("law=a=b.gguf"), Ok(expected));
+        for text in ["", "law", "law=", "=x.gguf", " =x"] {
+            assert!(adapter(text).unwrap_err().contains("NAME=PATH"), "{text}");
+        }
+    }
 
     #[test]
     fn a_model_may_be_given_a_name() {

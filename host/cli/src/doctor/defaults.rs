@@ -39,6 +39,10 @@ pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     settings
 }
 
+fn lower(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
 fn seconds(time: Duration) -> String {
     if time.subsec_nanos() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
 }
@@ -71,7 +75,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         outbox_tokens,
         snapshot_bytes,
         max_saved,
-        max_draft,
+        max_draft: _,
     } = EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
@@ -80,7 +84,9 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("max_sequences", load.max_sequences.to_string(), "sequences computed together (--max-sequences)"),
         setting("batch_tokens", load.batch_tokens.to_string(), "tokens of a batch at most (--batch-tokens)"),
         setting("micro_batch_tokens", load.micro_batch_tokens.to_string(), "tokens computed at once"),
-        setting("flash_attention", format!("{:?}", load.flash_attention).to_lowercase(), "fused attention kernel"),
+        setting("flash_attention", lower(load.flash_attention), "fused attention kernel (--flash-attention)"),
+        setting("cache_type_k", lower(load.kv_keys), "how KV cells keep keys (--cache-type-k)"),
+        setting("cache_type_v", lower(load.kv_values), "how KV cells keep values (--cache-type-v)"),
         setting("max_sessions", max_sessions.to_string(), "sessions open at a time; further ones are refused as busy"),
         setting("max_queued", max_queued.to_string(), "work waiting for room; further work is refused as busy"),
         setting("max_wait", seconds(max_wait), "how long work waits for room before it is refused as busy"),
@@ -89,7 +95,11 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
         setting("snapshot_bytes", mebibytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
         setting("max_saved", max_saved.to_string(), "sessions that can be saved in a scope"),
-        setting("max_draft", max_draft.to_string(), "tokens guessed ahead at most, where that is faster"),
+        setting(
+            "max_draft",
+            args.max_draft.to_string(),
+            "tokens guessed ahead at most, where that is faster (--max-draft)",
+        ),
     ]
 }
 
