@@ -62,6 +62,9 @@ pub(crate) enum Progress {
     Idle,
 }
 
+/// Tokens of a block of the prefix cache.
+pub const CACHE_BLOCK: u32 = prefix::BLOCK as u32;
+
 pub(crate) struct Scheduler<C> {
     backend: Box<dyn Backend>,
     limits: BackendLimits,
@@ -185,6 +188,7 @@ impl<C: Clock> Scheduler<C> {
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
         }
+        self.tidy_cells();
         self.guess(&plan.shares);
         let shares = self.fill_batch(plan.shares, now);
         if !shares.is_empty() {

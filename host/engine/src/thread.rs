@@ -14,7 +14,7 @@ use crate::scheduler::{Progress, Scheduler};
 use crate::tokenizer::Tokenizer;
 
 /// Makes a backend on the thread that is to own it.
-type MakeBackend = Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>;
+pub(crate) type MakeBackend = Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>;
 
 pub(crate) struct Setup {
     pub(crate) backend: MakeBackend,

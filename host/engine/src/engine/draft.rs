@@ -1,7 +1,8 @@
 //! Whether a draft model fits a model.
 
 use super::StartError;
-use crate::backend::{Backend, LoadedModel};
+use crate::backend::LoadedModel;
+use crate::thread::MakeBackend;
 use crate::tokenizer::Tokenizer;
 
 /// What makes the draft model's backend.
@@ -9,10 +10,7 @@ use crate::tokenizer::Tokenizer;
 /// # Errors
 /// [`StartError::Draft`] if its tokens do not mean what those of the model do: its
 /// guesses would be nonsense.
-pub(super) fn backend_for(
-    model: &dyn Tokenizer,
-    draft: LoadedModel,
-) -> Result<Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>, StartError> {
+pub(super) fn backend_for(model: &dyn Tokenizer, draft: LoadedModel) -> Result<MakeBackend, StartError> {
     let other = &*draft.tokenizer;
     let (own, its) = (model.vocab(), other.vocab());
     if own != its {

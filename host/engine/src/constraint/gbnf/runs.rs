@@ -31,7 +31,9 @@ pub(super) fn join(rules: &mut Rules) {
             for element in sequence {
                 match &element.what {
                     // Each character was a terminal.
-                    What::Text(text) => text.chars().for_each(|_| drop(safe.next())),
+                    What::Text(text) => text.chars().for_each(|_| {
+                        safe.next();
+                    }),
                     What::Class(characters) => {
                         let characters = characters.clone();
                         let verdict = safe.next().unwrap_or_default();
