@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use thiserror::Error as ThisError;
 use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{BackendLimits, LoadedModel, ModelInfo};
+use crate::backend::{Abilities, BackendLimits, LoadedModel, ModelInfo};
 use crate::command::{Command, NewSession, Reply, Seat, SessionId};
 use crate::config::EngineConfig;
 use crate::constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource};
@@ -49,6 +49,7 @@ struct Shared {
     name: String,
     info: ModelInfo,
     limits: BackendLimits,
+    abilities: Abilities,
     config: EngineConfig,
     tokenizer: Arc<dyn Tokenizer>,
     metrics: EngineMetrics,
@@ -105,11 +106,11 @@ impl Engine {
         let signal = Arc::clone(&ended);
         let thread = std::thread::Builder::new().name(format!("engine {name}")).spawn(move || {
             // The receiver is gone only if `start` itself is.
-            thread::main(setup, |limits| drop(ready.send(limits)));
+            thread::main(setup, |backend| drop(ready.send(backend)));
             signal.done.store(true, Ordering::Release);
             signal.notify.notify_waiters();
         })?;
-        let limits = started
+        let (limits, abilities) = started
             .recv()
             .unwrap_or_else(|_| Err("the backend panicked while it was made".into()))
             .map_err(StartError::Backend)?;
@@ -118,6 +119,7 @@ impl Engine {
             name,
             info: model.info,
             limits,
+            abilities,
             config,
             tokenizer: model.tokenizer,
             metrics,
@@ -148,6 +150,12 @@ impl Engine {
     #[must_use]
     pub fn limits(&self) -> BackendLimits {
         self.shared.limits
+    }
+
+    /// What the backend can do with sequences beside decoding them.
+    #[must_use]
+    pub fn abilities(&self) -> Abilities {
+        self.shared.abilities
     }
 
     /// The settings in force.

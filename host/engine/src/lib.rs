@@ -47,4 +47,5 @@ pub use options::{
     MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant, Xtc,
 };
 pub use pool::{Lease, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
+pub use scheduler::CACHE_BLOCK;
 pub use tokenizer::Tokenizer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 
-use crate::backend::{Backend, BackendLimits};
+use crate::backend::{Abilities, Backend, BackendLimits};
 use crate::clock::SystemClock;
 use crate::command::Command;
 use crate::config::EngineConfig;
@@ -27,13 +27,13 @@ pub(crate) struct Setup {
 ///
 /// Should the backend panic, the sequences are dropped with it, which tells
 /// every reader that the engine is gone.
-pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<BackendLimits, String>)) {
+pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<(BackendLimits, Abilities), String>)) {
     let Setup { backend, tokenizer, config, metrics, steps, commands } = setup;
     let backend = match backend() {
         Ok(backend) => backend,
         Err(error) => return ready(Err(error)),
     };
-    ready(Ok(backend.limits()));
+    ready(Ok((backend.limits(), backend.abilities())));
     let serve = AssertUnwindSafe(move || {
         let scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
         serve(scheduler, &commands);
