@@ -18,7 +18,7 @@ pub(crate) use python::interpreter;
 /// Arguments of `setup`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the tests need as well: Python with the official client in `.venv`
+    /// What the tests need as well: Python with the official client in `.venv`, a second model
     #[arg(long)]
     tests: bool,
     /// What all checks need as well: rustfmt, clippy and cargo-deny
@@ -64,6 +64,7 @@ pub(crate) fn prepare(repo: &Repo, purpose: Purpose) -> Result<()> {
     model::default_model(repo)?;
     if purpose >= Purpose::Test {
         python::client(repo)?;
+        model::for_tests(repo)?;
     }
     if purpose >= Purpose::Ci {
         rust::components(repo)?;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::oneshot;
 
 use crate::Token;
+use crate::backend::Pooling;
 use crate::constraint::Grammar;
 use crate::error::Error;
 use crate::options::{GenerateOptions, PrefillInfo, Priority, Reading, Readout, Tenant};
@@ -75,6 +76,15 @@ pub(crate) struct NewSession {
     /// Who is served.
     pub(crate) tenant: Tenant,
     pub(crate) priority: Priority,
+    /// The adapter it is computed with, by its place in `ModelInfo::adapters`.
+    pub(crate) adapter: Option<usize>,
+}
+
+/// Inputs whose embeddings are wanted.
+pub(crate) struct EmbedCommand {
+    pub(crate) inputs: Vec<Vec<Token>>,
+    pub(crate) pooling: Pooling,
+    pub(crate) reply: Reply<Vec<Vec<f32>>>,
 }
 
 /// One session's part of a submitted step.
@@ -128,6 +138,8 @@ pub(crate) enum Command {
         tokens: Vec<Token>,
         reply: Reply<PrefillInfo>,
     },
+    /// Embeddings, computed between batches.
+    Embed(EmbedCommand),
     /// Input for many sessions, which become parts of the same batches.
     Submit(Vec<StepCommand>),
     /// Adds tokens to a run that goes on, as if it had generated them.

@@ -14,6 +14,7 @@
 
 mod adapters;
 mod backend;
+pub mod constraint;
 mod drafts;
 mod embeddings;
 mod engine;
@@ -35,6 +36,7 @@ pub fn run(load: &dyn Fn() -> LoadedModel) {
     adapters::run(load);
     embeddings::run(load);
     tokenizer::run(load);
+    constraint::run(&load().tokenizer);
     engine::run(load);
     sessions::run(load);
     programs::run(load);

@@ -27,12 +27,13 @@
 
 mod cache;
 mod compiler;
+mod gbnf;
 mod grammar;
 mod json;
+mod lark;
 mod limits;
 mod mask;
 mod matcher;
-mod nesting;
 mod regex;
 pub mod source;
 mod threads;

@@ -12,14 +12,16 @@ use std::thread::JoinHandle;
 use thiserror::Error as ThisError;
 use tokio::sync::{Notify, oneshot};
 
-use crate::backend::{Abilities, BackendLimits, LoadedModel, ModelInfo};
-use crate::command::{Command, NewSession, Reply, Seat, SessionId};
+use crate::Token;
+use crate::backend::{Abilities, BackendLimits, LoadedModel, ModelInfo, Pooling};
+use crate::command::{Command, EmbedCommand, NewSession, Reply, Seat, SessionId};
 use crate::config::EngineConfig;
 use crate::constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource};
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
 use crate::thread::{self, Setup};
 use crate::tokenizer::Tokenizer;
+use crate::validate;
 pub use generation::{Generation, Readiness};
 pub use session::{Session, SessionOptions};
 pub use submit::{Step, Submitted, submit};
@@ -106,7 +108,7 @@ impl Engine {
         let signal = Arc::clone(&ended);
         let thread = std::thread::Builder::new().name(format!("engine {name}")).spawn(move || {
             // The receiver is gone only if `start` itself is.
-            thread::main(setup, |backend| drop(ready.send(backend)));
+            thread::main(setup, |limits| drop(ready.send(limits)));
             signal.done.store(true, Ordering::Release);
             signal.notify.notify_waiters();
         })?;
@@ -150,12 +152,6 @@ impl Engine {
     #[must_use]
     pub fn limits(&self) -> BackendLimits {
         self.shared.limits
-    }
-
-    /// What the backend can do with sequences beside decoding them.
-    #[must_use]
-    pub fn abilities(&self) -> Abilities {
-        self.shared.abilities
     }
 
     /// The settings in force.
@@ -207,6 +203,31 @@ impl Engine {
         Ok(found.then_some(session))
     }
 
+    /// What the backend can do with sequences.
+    #[must_use]
+    pub fn abilities(&self) -> Abilities {
+        self.shared.abilities
+    }
+
+    /// One vector for each input, of the width and at most the length that
+    /// `ModelInfo::embeddings` says, computed between the batches of sessions.
+    /// `pooling`: None for the model's own. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a model or a pooling that gives none,
+    /// [`Error::InvalidArgument`] for inputs out of range, [`Error::Busy`] when too
+    /// many wait, [`Error::Backend`].
+    pub async fn embed(&self, inputs: Vec<Vec<Token>>, pooling: Option<Pooling>) -> Result<Vec<Vec<f32>>, Error> {
+        let info = self.shared.info.embeddings.as_ref();
+        let info = info.ok_or_else(|| Error::Unsupported("this model gives no embeddings".into()))?;
+        validate::embeddings(&inputs, info, self.shared.limits.vocab)?;
+        let pooling = pooling.unwrap_or(info.pooling);
+        if pooling == Pooling::Rank && info.scores.is_none() {
+            return Err(Error::Unsupported("this model has no head that ranks; use a reranker model".into()));
+        }
+        self.shared.ask(|reply| Command::Embed(EmbedCommand { inputs, pooling, reply })).await
+    }
+
     /// Compiles a grammar for [`Session::constrain`]. One that was compiled before,
     /// by whomever, is found again; hostile ones cost their limits and nobody else
     /// anything, see [`ConstraintLimits`].
@@ -245,6 +266,7 @@ impl Shared {
         if max_tokens == 0 {
             return Err(Error::InvalidArgument("max-tokens must be at least 1".into()));
         }
+        let adapter = options.adapter.as_deref().map(|name| self.adapter(name)).transpose()?;
         let Some(seat) = Seat::take(&self.open_sessions, self.config.max_sessions) else { return Err(Error::Busy) };
         let session = Session {
             id: SessionId(self.next_session.fetch_add(1, Ordering::Relaxed)),
@@ -256,8 +278,17 @@ impl Shared {
         };
         let (state, scope) = (Arc::clone(&session.state), Arc::clone(&options.scope));
         let (tenant, priority) = (options.tenant.clone(), options.priority);
-        let new = NewSession { id: session.id, seat, state, max_tokens, scope, tenant, priority };
+        let new = NewSession { id: session.id, seat, state, max_tokens, scope, tenant, priority, adapter };
         Ok((session, new))
+    }
+
+    /// The place of an adapter among those of the model.
+    fn adapter(&self, name: &str) -> Result<usize, Error> {
+        let known = &self.info.adapters;
+        known.iter().position(|other| other == name).ok_or_else(|| {
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Error::InvalidArgument(format!("the model has no adapter \"{name}\"; it was loaded with: {known}"))
+        })
     }
 
     /// Sends a command and waits for its answer.

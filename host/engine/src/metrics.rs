@@ -26,6 +26,8 @@ pub struct EngineMetrics {
     pub cached_tokens: Counter,
     /// Tokens generated.
     pub generated_tokens: Counter,
+    /// Tokens of inputs that were embedded.
+    pub embedded_tokens: Counter,
     /// Tokens that a grammar left no choice about, and that were not sampled.
     pub forced_tokens: Counter,
     /// Tokens that were guessed ahead.
@@ -67,6 +69,7 @@ impl Default for EngineMetrics {
             prompt_tokens: Counter::default(),
             cached_tokens: Counter::default(),
             generated_tokens: Counter::default(),
+            embedded_tokens: Counter::default(),
             forced_tokens: Counter::default(),
             drafted_tokens: Counter::default(),
             accepted_tokens: Counter::default(),
@@ -104,6 +107,7 @@ impl EngineMetrics {
         r.register("prompt_tokens", "Prompt tokens computed", self.prompt_tokens.clone());
         r.register("cached_tokens", "Prompt tokens found in the prefix cache", self.cached_tokens.clone());
         r.register("generated_tokens", "Tokens generated", self.generated_tokens.clone());
+        r.register("embedded_tokens", "Tokens of inputs that were embedded", self.embedded_tokens.clone());
         r.register("forced_tokens", "Tokens that a grammar left no choice about", self.forced_tokens.clone());
         r.register("drafted_tokens", "Tokens guessed ahead", self.drafted_tokens.clone());
         r.register("accepted_tokens", "Tokens guessed ahead that came true", self.accepted_tokens.clone());

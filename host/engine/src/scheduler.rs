@@ -7,6 +7,7 @@
 
 mod begin;
 mod cells;
+mod embed;
 mod fair;
 mod fill;
 mod guide;
@@ -39,6 +40,7 @@ use crate::metrics::EngineMetrics;
 use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use embed::Embeddings;
 use fair::Fair;
 use pace::Pace;
 use prefix::PrefixCache;
@@ -79,6 +81,9 @@ pub(crate) struct Scheduler<C> {
     budget: Budget,
     abilities: Abilities,
     pace: Pace,
+    embeddings: Embeddings,
+    /// The adapter of the latest batch.
+    adapter: Option<usize>,
     /// Follow grammars beside the engine thread.
     workers: Workers,
     /// Whether wrong guesses can be taken back: the model can step back.
@@ -118,6 +123,8 @@ impl<C: Clock> Scheduler<C> {
             budget: Budget::new(config.snapshot_bytes),
             abilities,
             pace: Pace::default(),
+            embeddings: Embeddings::default(),
+            adapter: None,
             workers: Workers::new(),
             can_reject: true,
             uses: 0,
@@ -142,6 +149,7 @@ impl<C: Clock> Scheduler<C> {
             Command::Save { id, name, reply } => drop(reply.send(self.save(id, name))),
             Command::Restore { name, new, reply } => drop(reply.send(self.restore(name, new))),
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
+            Command::Embed(command) => self.begin_embedding(command),
             Command::Submit(steps) => steps.into_iter().for_each(|step| self.begin_step(step)),
             Command::Inject { id, run, tokens, reply } => drop(reply.send(self.inject(id, run, tokens))),
             Command::Constrain { id, grammar } => self.constrain(id, grammar),
@@ -159,11 +167,15 @@ impl<C: Clock> Scheduler<C> {
         let now = self.clock.now();
         self.expire(now);
         self.hear_guides(now);
-        let (decodes, prompts) = self.candidates();
-        let plan = plan::plan(&decodes, &prompts, self.room(), &self.config);
+        let embedded = self.embed_some();
+        let plan = self.plan();
         self.note_blocked(&plan.blocked, now);
         if plan.shares.is_empty() {
-            return if self.wait_for_a_guide() { Progress::Worked } else { self.relieve(&plan.blocked, now) };
+            return if embedded || self.wait_for_a_guide() {
+                Progress::Worked
+            } else {
+                self.relieve(&plan.blocked, now)
+            };
         }
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
@@ -179,6 +191,7 @@ impl<C: Clock> Scheduler<C> {
 
     /// Ends everything: runs and prefills fail as cancelled.
     pub(crate) fn shut_down(&mut self) {
+        self.end_embeddings();
         let ids: Vec<SessionId> = self.sequences.keys().copied().collect();
         for id in ids {
             self.close(id, self.steps.load(Ordering::Acquire));

@@ -1,6 +1,7 @@
 //! What can be refused without asking the engine thread.
 
 use crate::Token;
+use crate::backend::EmbeddingInfo;
 use crate::engine::Step;
 use crate::error::Error;
 use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, MAX_READOUT_TOKENS, Readout, Sampling};
@@ -74,6 +75,26 @@ pub(crate) fn step(step: &Step, vocab: u32) -> Result<(), Error> {
             Readout::LogprobsOf(list) => tokens(list, vocab)?,
             Readout::Top(_) | Readout::Entropy => {}
         }
+    }
+    Ok(())
+}
+
+/// The most inputs of one request for embeddings.
+const MAX_INPUTS: usize = 2048;
+
+pub(crate) fn embeddings(inputs: &[Vec<Token>], info: &EmbeddingInfo, vocab: u32) -> Result<(), Error> {
+    if inputs.len() > MAX_INPUTS {
+        return refuse(format!("at most {MAX_INPUTS} inputs can be embedded at once, and these are {}", inputs.len()));
+    }
+    for (n, input) in inputs.iter().enumerate() {
+        if input.is_empty() {
+            return refuse(format!("input {n} is empty"));
+        }
+        if input.len() > info.max_tokens as usize {
+            let (len, most) = (input.len(), info.max_tokens);
+            return refuse(format!("input {n} has {len} tokens, and the model embeds at most {most}; shorten it"));
+        }
+        tokens(input, vocab)?;
     }
     Ok(())
 }

@@ -6,9 +6,14 @@
 use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
-use nala_engine::{Abilities, Backend, BackendLimits, BatchEntry, DecodeError, SeqId, StateKind};
+use nala_engine::{
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, ModelInfo, Pooling, SeqId, StateKind, Token,
+};
 
-use crate::context::{Batch, Context};
+use crate::adapter::Adapter;
+use crate::batch::Batch;
+use crate::context::Context;
+use crate::embed::Embeddings;
 use crate::holdings::Holdings;
 use crate::model;
 use crate::options::LoadOptions;
@@ -22,7 +27,14 @@ pub(crate) struct LlamaCpp {
     batch: Batch,
     limits: BackendLimits,
     state: StateKind,
+    /// How far back layers with a sliding window look.
+    window: Option<u32>,
     holdings: Holdings,
+    adapters: Vec<Adapter>,
+    adapter_names: Vec<String>,
+    /// The adapter in force.
+    adapter: Option<usize>,
+    embeddings: Embeddings,
     /// The lengths after the batch at hand; kept to save the allocation.
     next: Vec<u32>,
     /// Which entries of the last batch have logits; empty after a failure.
@@ -37,9 +49,15 @@ const MARK: &[u8; 8] = b"nala-kv1";
 
 impl LlamaCpp {
     /// Makes the context. The text of an error is for people.
-    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions, state: StateKind) -> Result<Self, String> {
+    pub(crate) fn new(
+        model: Arc<LlamaModel>,
+        options: &LoadOptions,
+        info: &ModelInfo,
+        adapters: Vec<Adapter>,
+    ) -> Result<Self, String> {
         let vocab = u32::try_from(model.vocab().n_tokens()).unwrap_or(0);
         let limits = options.limits(vocab, model::context_trained(&model));
+        let embeddings = Embeddings::new(Arc::clone(&model), options, info.embeddings);
         let context = Context::new(model, options)?;
         let batch = Batch::new(limits.batch_tokens).ok_or("not enough memory for a batch; lower batch_tokens")?;
         let sequences = limits.sequences as usize;
@@ -47,7 +65,12 @@ impl LlamaCpp {
             context,
             batch,
             limits,
-            state,
+            state: info.state,
+            window: info.window,
+            adapters,
+            adapter_names: info.adapters.clone(),
+            adapter: None,
+            embeddings,
             holdings: Holdings::new(limits.kv_cells, limits.sequences),
             next: vec![0; sequences],
             outputs: Vec::with_capacity(limits.batch_tokens as usize),
@@ -106,13 +129,34 @@ impl LlamaCpp {
     fn undo(&mut self) {
         let before: Vec<u32> = self.holdings.lengths().collect();
         for ((seq, before), &after) in (0..).zip(before).zip(&self.next) {
-            if before != after && !self.context.remove(u32::cast_signed(seq), before.cast_signed()) {
-                // A recurrent state cannot go back. It is dropped, so that the
-                // next batch of this sequence is refused instead of wrong.
+            if before != after
+                && !(self.reaches_back(seq, before) && self.context.remove(u32::cast_signed(seq), before.cast_signed()))
+            {
+                // A recurrent state cannot go back, and a window may have left
+                // cells behind. It is dropped, so that the next batch of this
+                // sequence is refused instead of wrong.
                 self.context.remove(seq.cast_signed(), 0);
                 self.holdings.cut(seq, 0);
             }
         }
+    }
+
+    /// The same for a sequence out of which `count` tokens at `at` are taken: what
+    /// is behind them moves up, and the window with it.
+    fn reaches_back_without(&self, seq: u32, at: u32, count: u32, length: u32) -> bool {
+        let Some(window) = self.window else { return true };
+        let first = u32::try_from(self.context.first_position(seq.cast_signed())).unwrap_or(0);
+        let first = if first <= at { first } else { at.max(first.saturating_sub(count)) };
+        first <= (length - count + 1).saturating_sub(window)
+    }
+
+    /// Whether all is there that the token behind the first `len` of a sequence
+    /// looks at. Layers with a sliding window use cells again that no window
+    /// reaches any more (`llama_kv_cache::find_slot`); the window that counts here
+    /// is the one at the cut.
+    fn reaches_back(&self, seq: u32, len: u32) -> bool {
+        let Some(window) = self.window.filter(|_| len > 0) else { return true };
+        self.context.first_position(seq.cast_signed()) <= (len + 1).saturating_sub(window).cast_signed()
     }
 }
 
@@ -162,6 +206,9 @@ impl Backend for LlamaCpp {
         if len >= length {
             return true;
         }
+        if !self.reaches_back(seq.0, len) {
+            return false;
+        }
         let removed = self.context.remove(seq.0.cast_signed(), len.cast_signed());
         if removed {
             self.holdings.cut(seq.0, len);
@@ -179,6 +226,9 @@ impl Backend for LlamaCpp {
         if self.state != StateKind::Attention || self.holdings.length(to.0) != Some(0) || len > held || from == to {
             return false;
         }
+        if !self.reaches_back(from.0, len) {
+            return false;
+        }
         self.context.share(from.0.cast_signed(), to.0.cast_signed(), len.cast_signed());
         self.holdings.share(from.0, to.0, len);
         true
@@ -187,7 +237,10 @@ impl Backend for LlamaCpp {
     fn cut_out(&mut self, seq: SeqId, at: u32, count: u32) -> bool {
         let length = self.holdings.length(seq.0).unwrap_or(0);
         let Some(end) = at.checked_add(count).filter(|&end| end <= length) else { return false };
-        if !self.abilities().shift || !self.context.cut_out(seq.0.cast_signed(), at.cast_signed(), end.cast_signed()) {
+        if !self.abilities().shift || !self.reaches_back_without(seq.0, at, count, length) {
+            return false;
+        }
+        if !self.context.cut_out(seq.0.cast_signed(), at.cast_signed(), end.cast_signed()) {
             return false;
         }
         self.holdings.cut_out(seq.0, at, count);
@@ -221,6 +274,32 @@ impl Backend for LlamaCpp {
         }
         self.holdings.grow(seq.0, len);
         true
+    }
+
+    fn adapters(&self) -> &[String] {
+        &self.adapter_names
+    }
+
+    fn use_adapter(&mut self, adapter: Option<usize>) -> bool {
+        if adapter == self.adapter {
+            return true;
+        }
+        let chosen = match adapter {
+            None => None,
+            Some(index) => match self.adapters.get(index) {
+                None => return false,
+                chosen => chosen,
+            },
+        };
+        if !self.context.set_adapter(chosen) {
+            return false;
+        }
+        self.adapter = adapter;
+        true
+    }
+
+    fn embed(&mut self, inputs: &[Vec<Token>], pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+        self.embeddings.embed(inputs, pooling, self.limits.vocab)
     }
 }
 

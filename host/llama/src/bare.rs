@@ -13,7 +13,8 @@ use llama_cpp_sys_2 as sys;
 use nala_engine::{BatchEntry, SeqId, Token};
 use thiserror::Error;
 
-use crate::context::{Batch, Context};
+use crate::batch::Batch;
+use crate::context::Context;
 use crate::error::LoadError;
 use crate::load;
 use crate::options::LoadOptions;

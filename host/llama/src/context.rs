@@ -1,19 +1,55 @@
-//! A context of llama.cpp and the batch it is fed with, owned.
+//! A context of llama.cpp, owned.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
-use nala_engine::BatchEntry;
 
+use crate::adapter::Adapter;
+use crate::batch::Batch;
 use crate::log;
 use crate::model;
-use crate::options::{FlashAttention, LoadOptions};
+use crate::options::{FlashAttention, KvType, LoadOptions};
 use crate::threads::Threads;
 
 /// Making a context writes to the model, so no two are made at once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// What a context for vectors gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vectors {
+    /// One for each token.
+    OfTokens,
+    /// What the classification head makes of the whole text.
+    OfTheHead,
+}
+
+/// What all contexts of a model have in common.
+fn params(options: &LoadOptions) -> sys::llama_context_params {
+    let (threads, batch_threads) = options.thread_counts();
+    // SAFETY: without arguments.
+    let mut params = unsafe { sys::llama_context_default_params() };
+    // Any entry of a batch may ask for logits.
+    params.n_outputs_max = 0;
+    params.n_outputs_max_per_seq = 0;
+    params.n_threads = i32::try_from(threads).unwrap_or(1);
+    params.n_threads_batch = i32::try_from(batch_threads).unwrap_or(1);
+    params.flash_attn_type = match options.flash_attention {
+        FlashAttention::Auto => sys::LLAMA_FLASH_ATTN_TYPE_AUTO,
+        FlashAttention::On => sys::LLAMA_FLASH_ATTN_TYPE_ENABLED,
+        FlashAttention::Off => sys::LLAMA_FLASH_ATTN_TYPE_DISABLED,
+    };
+    params
+}
+
+fn ggml_type(kind: KvType) -> sys::ggml_type {
+    match kind {
+        KvType::F16 => sys::GGML_TYPE_F16,
+        KvType::Q8_0 => sys::GGML_TYPE_Q8_0,
+        KvType::Q4_0 => sys::GGML_TYPE_Q4_0,
+    }
+}
 
 /// A context: the KV cells, the compute buffers and the threads of one model.
 ///
@@ -26,32 +62,68 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Makes a context. The text of an error is for people.
+    /// Makes the context that sequences are decoded in. The text of an error is
+    /// for people.
     pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions) -> Result<Self, String> {
         let (threads, batch_threads) = options.thread_counts();
-        // SAFETY: without arguments.
-        let mut params = unsafe { sys::llama_context_default_params() };
+        let mut params = params(options);
         // llama.cpp aborts the process where a context has room for fewer tokens
         // than sequences; the limits that callers see stay as asked for.
         params.n_ctx = options.kv_cells.max(options.max_sequences);
         params.n_batch = options.batch_tokens.max(options.max_sequences);
         params.n_ubatch = options.micro_batch_tokens;
         params.n_seq_max = options.max_sequences;
-        // Any entry of a batch may ask for logits.
-        params.n_outputs_max = 0;
-        params.n_outputs_max_per_seq = 0;
-        params.n_threads = i32::try_from(threads).unwrap_or(1);
-        params.n_threads_batch = i32::try_from(batch_threads).unwrap_or(1);
-        params.flash_attn_type = match options.flash_attention {
-            FlashAttention::Auto => sys::LLAMA_FLASH_ATTN_TYPE_AUTO,
-            FlashAttention::On => sys::LLAMA_FLASH_ATTN_TYPE_ENABLED,
-            FlashAttention::Off => sys::LLAMA_FLASH_ATTN_TYPE_DISABLED,
-        };
-        // All sequences share the cells, and sliding windows keep theirs, so
-        // that a sequence can be cut anywhere.
+        params.type_k = ggml_type(options.kv_keys);
+        params.type_v = ggml_type(options.kv_values);
+        // All sequences share the cells. Layers with a sliding window have as
+        // many of them as the others. Fewer would do for the windows alone, but
+        // shared cells never leave a window's cache, so that it could be full
+        // while cells are counted as free; positions could not be moved; and
+        // with many sequences there is little to save, since each needs a window
+        // of its own.
         params.kv_unified = true;
         params.swa_full = true;
+        let mut this = Self::with(model, params).map_err(|errors| {
+            format!(
+                "llama.cpp cannot make a context of {} KV cells ({errors}); lower the number of KV cells or of sequences",
+                options.kv_cells
+            )
+        })?;
+        this._threads = Threads::attach(&this, threads, batch_threads);
+        Ok(this)
+    }
 
+    /// Makes a context for one text at a time whose tokens' vectors are wanted,
+    /// or, for ranking, what the model's head makes of them. Up to `batch` tokens
+    /// are decoded at once.
+    pub(crate) fn for_vectors(
+        model: Arc<LlamaModel>,
+        options: &LoadOptions,
+        batch: u32,
+        of: Vectors,
+    ) -> Result<Self, String> {
+        let mut params = params(options);
+        params.n_ctx = options.embedding_tokens;
+        params.n_batch = batch;
+        params.n_ubatch = batch;
+        params.n_seq_max = 1;
+        params.embeddings = true;
+        params.pooling_type = match of {
+            Vectors::OfTokens => sys::LLAMA_POOLING_TYPE_NONE,
+            Vectors::OfTheHead => sys::LLAMA_POOLING_TYPE_RANK,
+        };
+        params.kv_unified = true;
+        // Nothing is ever cut or moved.
+        params.swa_full = false;
+        Self::with(model, params).map_err(|errors| {
+            format!(
+                "llama.cpp cannot make a context for embeddings of {} tokens ({errors}); lower embedding_tokens",
+                options.embedding_tokens
+            )
+        })
+    }
+
+    fn with(model: Arc<LlamaModel>, params: sys::llama_context_params) -> Result<Self, String> {
         let (context, errors) = {
             let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: the model is alive and stays so, since the context owns a
@@ -59,15 +131,8 @@ impl Context {
             // contexts of this process from being made meanwhile.
             log::capture(|| unsafe { sys::llama_init_from_model(model::raw(&model).as_ptr(), params) })
         };
-        let raw = NonNull::new(context).ok_or_else(|| {
-            format!(
-                "llama.cpp cannot make a context of {} KV cells ({errors}); lower the number of KV cells or of sequences",
-                options.kv_cells
-            )
-        })?;
-        let mut this = Self { raw, _threads: None, _model: model };
-        this._threads = Threads::attach(&this, threads, batch_threads);
-        Ok(this)
+        let raw = NonNull::new(context).ok_or(errors)?;
+        Ok(Self { raw, _threads: None, _model: model })
     }
 
     /// The pointer, valid while `self` lives.
@@ -83,7 +148,7 @@ impl Context {
         // SAFETY: the context is alive and used by this thread alone; the batch
         // describes `n_tokens` initialised entries (see `Batch::fill`), which
         // llama.cpp copies before it returns.
-        let (code, errors) = log::capture(|| unsafe { sys::llama_decode(self.raw.as_ptr(), batch.raw) });
+        let (code, errors) = log::capture(|| unsafe { sys::llama_decode(self.raw.as_ptr(), batch.raw()) });
         if code != 0 {
             return Err((code, errors));
         }
@@ -102,6 +167,61 @@ impl Context {
         // SAFETY: a row has as many floats as the vocabulary has entries, and
         // stays in place until the next decode, which needs `&mut self`.
         Some(unsafe { std::slice::from_raw_parts(row.as_ptr(), vocab) })
+    }
+
+    /// The vector after entry `index` of the last batch, in a context for vectors
+    /// of tokens.
+    pub(crate) fn vector(&self, index: i32, width: usize) -> Option<&[f32]> {
+        // SAFETY: the context is alive; an index without a vector gives null.
+        let row = unsafe { sys::llama_get_embeddings_ith(self.raw.as_ptr(), index) };
+        let row = NonNull::new(row)?;
+        // SAFETY: a row has as many floats as the model's output is wide, which
+        // callers pass, and stays in place until the next decode, which needs
+        // `&mut self`.
+        Some(unsafe { std::slice::from_raw_parts(row.as_ptr(), width) })
+    }
+
+    /// What the head made of the text in sequence 0, in a context for vectors of
+    /// the head.
+    pub(crate) fn scores(&self, count: usize) -> Option<&[f32]> {
+        // SAFETY: the context is alive; a sequence without a vector gives null.
+        let row = unsafe { sys::llama_get_embeddings_seq(self.raw.as_ptr(), 0) };
+        let row = NonNull::new(row)?;
+        // SAFETY: there are as many floats as the head has outputs, which callers
+        // pass, and they stay in place until the next decode, which needs
+        // `&mut self`.
+        Some(unsafe { std::slice::from_raw_parts(row.as_ptr(), count) })
+    }
+
+    /// Forgets all sequences.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: the context is alive and has a memory, since it decodes.
+        unsafe { sys::llama_memory_clear(sys::llama_get_memory(self.raw.as_ptr()), false) };
+    }
+
+    /// The first position that a sequence still holds in every layer; -1: none.
+    pub(crate) fn first_position(&self, seq: i32) -> i32 {
+        // SAFETY: the context is alive and has a memory, since it decodes;
+        // callers pass sequences below the context's maximum.
+        unsafe {
+            let memory = sys::llama_get_memory(self.raw.as_ptr());
+            sys::llama_memory_seq_pos_min(memory, seq)
+        }
+    }
+
+    /// Has what is decoded from now on computed with an adapter, or without one.
+    /// False: llama.cpp refused, which it does for none that was loaded for the
+    /// context's model.
+    pub(crate) fn set_adapter(&mut self, adapter: Option<&Adapter>) -> bool {
+        let mut all: Vec<*mut sys::llama_adapter_lora> = adapter.map(Adapter::raw).into_iter().collect();
+        let mut scales = vec![1.0_f32; all.len()];
+        // SAFETY: the context is alive; the arrays have the given length and are
+        // copied; an adapter lives as long as its model, a part of which the
+        // context owns, and callers pass those of this model only.
+        let code = unsafe {
+            sys::llama_set_adapters_lora(self.raw.as_ptr(), all.as_mut_ptr(), all.len(), scales.as_mut_ptr())
+        };
+        code == 0
     }
 
     /// Drops what a sequence holds from position `from` on. False: the model
@@ -185,60 +305,5 @@ impl Drop for Context {
         // SAFETY: made by `new`, freed once; the threadpools and the model are
         // dropped after it.
         unsafe { sys::llama_free(self.raw.as_ptr()) };
-    }
-}
-
-/// An owned `llama_batch`, allocated once.
-pub(crate) struct Batch {
-    raw: sys::llama_batch,
-    capacity: usize,
-}
-
-impl Batch {
-    /// Room for `capacity` entries of one sequence each. None: out of memory.
-    pub(crate) fn new(capacity: u32) -> Option<Self> {
-        let tokens = i32::try_from(capacity).ok()?;
-        // SAFETY: plain numbers; the arrays belong to us until `drop`.
-        let raw = unsafe { sys::llama_batch_init(tokens, 0, 1) };
-        let this = Self { raw, capacity: capacity as usize };
-        let complete = !raw.token.is_null()
-            && !raw.pos.is_null()
-            && !raw.n_seq_id.is_null()
-            && !raw.seq_id.is_null()
-            && !raw.logits.is_null();
-        complete.then_some(this)
-    }
-
-    /// The arrays, valid while `self` lives and is not filled again.
-    pub(crate) fn raw(&self) -> sys::llama_batch {
-        self.raw
-    }
-
-    /// Puts entries in place of those before. False, changing nothing, if they
-    /// do not fit.
-    pub(crate) fn fill(&mut self, entries: &[BatchEntry]) -> bool {
-        if entries.len() > self.capacity {
-            return false;
-        }
-        for (index, entry) in entries.iter().enumerate() {
-            // SAFETY: `index` is below the capacity that each of the arrays was
-            // allocated for; `seq_id[index]` points to room for one number.
-            unsafe {
-                self.raw.token.add(index).write(entry.token.cast_signed());
-                self.raw.pos.add(index).write(entry.position.cast_signed());
-                self.raw.n_seq_id.add(index).write(1);
-                (*self.raw.seq_id.add(index)).write(entry.seq.0.cast_signed());
-                self.raw.logits.add(index).write(i8::from(entry.logits));
-            }
-        }
-        self.raw.n_tokens = i32::try_from(entries.len()).unwrap_or(0);
-        true
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        // SAFETY: made by `llama_batch_init`, freed once.
-        unsafe { sys::llama_batch_free(self.raw) };
     }
 }

@@ -148,6 +148,14 @@ pub enum LoadError {
         /// What llama.cpp said.
         reason: String,
     },
+    /// The file is no LoRA adapter for this model.
+    #[error("{path} is no LoRA adapter for this model: {reason}; use one that was trained for this very model")]
+    BadAdapter {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// An option is out of its range.
     #[error("{0}")]
     Options(String),

@@ -22,9 +22,12 @@
 #![allow(unsafe_code, reason = "the one crate of the project that calls C; each block says why it is sound")]
 
 mod abort;
+mod adapter;
 mod backend;
 pub mod bare;
+mod batch;
 mod context;
+mod embed;
 mod error;
 mod header;
 mod holdings;
@@ -41,5 +44,5 @@ mod tokenizer;
 
 pub use error::LoadError;
 pub use load::load;
-pub use options::{FlashAttention, LoadOptions};
+pub use options::{AdapterFile, FlashAttention, KvType, LoadOptions};
 pub use system::{Version, system_info, version};

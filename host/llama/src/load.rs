@@ -8,6 +8,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use nala_engine::{Backend, LoadedModel};
 
+use crate::adapter::Adapter;
 use crate::backend::LlamaCpp;
 use crate::error::LoadError;
 use crate::header::{self, Header};
@@ -30,15 +31,20 @@ const REASON: usize = 600;
 pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'static) -> Result<LoadedModel, LoadError> {
     options.check().map_err(LoadError::Options)?;
     let (model, header) = read(path, progress)?;
-    let info = model::info(&model, &header.arch);
+    let info = model::info(&model, &header, options);
+    let (keys, values) = model::head_widths(&model, &info);
+    options.check_widths(keys, values).map_err(LoadError::Options)?;
+    let adapters: Result<Vec<Adapter>, LoadError> =
+        options.adapters.iter().map(|file| Adapter::load(&model, &header.arch, file)).collect();
+    let adapters = adapters?;
     let vocabulary =
         Vocabulary::new(Arc::clone(&model)).ok_or_else(|| LoadError::NoVocabulary { path: path.to_path_buf() })?;
-    let (options, state) = (options.clone(), info.state);
+    let (options, known) = (options.clone(), info.clone());
     Ok(LoadedModel {
         info,
         tokenizer: Arc::new(vocabulary),
         backend: Box::new(move || {
-            let backend = LlamaCpp::new(model, &options, state)?;
+            let backend = LlamaCpp::new(model, &options, &known, adapters)?;
             Ok(Box::new(backend) as Box<dyn Backend>)
         }),
     })

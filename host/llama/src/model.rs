@@ -5,7 +5,10 @@ use std::ptr::NonNull;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
-use nala_engine::{ModelInfo, StateKind};
+use nala_engine::{EmbeddingInfo, ModelInfo, Pooling, StateKind};
+
+use crate::header::Header;
+use crate::options::LoadOptions;
 
 const _: () = assert!(
     size_of::<LlamaModel>() == size_of::<NonNull<sys::llama_model>>()
@@ -22,7 +25,7 @@ pub(crate) fn raw(model: &LlamaModel) -> NonNull<sys::llama_model> {
 }
 
 /// Collects what is known of a model.
-pub(crate) fn info(model: &LlamaModel, arch: &str) -> ModelInfo {
+pub(crate) fn info(model: &LlamaModel, header: &Header, options: &LoadOptions) -> ModelInfo {
     let state = if model.is_hybrid() {
         StateKind::Hybrid
     } else if model.is_recurrent() {
@@ -34,18 +37,69 @@ pub(crate) fn info(model: &LlamaModel, arch: &str) -> ModelInfo {
         .filter_map(|index| Some((model.meta_key_by_index(index).ok()?, model.meta_val_str_by_index(index).ok()?)))
         .collect();
     ModelInfo {
-        arch: arch.to_owned(),
+        arch: header.arch.clone(),
         description: description(model),
         n_vocab: u32::try_from(model.vocab().n_tokens()).unwrap_or(0),
         n_embd: u32::try_from(model.n_embd()).unwrap_or(0),
         ctx_train: context_trained(model),
         state,
+        window: window(model),
+        adapters: options.adapters.iter().map(|adapter| adapter.name.clone()).collect(),
+        embeddings: Some(embeddings(model, header, &metadata, options)),
         // An empty one would turn every conversation into nothing.
         chat_template: metadata.get("tokenizer.chat_template").filter(|template| !template.trim().is_empty()).cloned(),
         metadata,
         tensor_bytes: model.size(),
         parameters: model.n_params(),
     }
+}
+
+/// How many tokens back layers with a sliding window look.
+fn window(model: &LlamaModel) -> Option<u32> {
+    // SAFETY: the model is alive.
+    let window = unsafe { sys::llama_model_n_swa(raw(model).as_ptr()) };
+    u32::try_from(window).ok().filter(|&window| window > 0)
+}
+
+/// What the model offers as embeddings. Every decoder has some: the state of its
+/// tokens before they become logits.
+fn embeddings(
+    model: &LlamaModel,
+    header: &Header,
+    metadata: &BTreeMap<String, String>,
+    options: &LoadOptions,
+) -> EmbeddingInfo {
+    // The numbers of `enum llama_pooling_type` in llama.h.
+    let pooling = metadata.get(&format!("{}.pooling_type", header.arch)).map(String::as_str);
+    let trained = context_trained(model);
+    // SAFETY: the model is alive.
+    let (width, scores) = unsafe {
+        let model = raw(model).as_ptr();
+        (sys::llama_model_n_embd_out(model), sys::llama_model_n_cls_out(model))
+    };
+    EmbeddingInfo {
+        width: u32::try_from(width).unwrap_or(0),
+        max_tokens: if trained == 0 { options.embedding_tokens } else { trained.min(options.embedding_tokens) },
+        pooling: match pooling {
+            Some("2") => Pooling::First,
+            Some("3") => Pooling::Last,
+            Some("4") if header.has_head => Pooling::Rank,
+            _ => Pooling::Mean,
+        },
+        scores: (header.has_head && pooling == Some("4") && scores > 0).then_some(scores),
+    }
+}
+
+/// The widths of a head's keys and values; those of the first layer.
+pub(crate) fn head_widths(model: &LlamaModel, info: &ModelInfo) -> (u32, u32) {
+    // SAFETY: the model is alive.
+    let heads = unsafe { sys::llama_model_n_head(raw(model).as_ptr()) };
+    let shared = info.n_embd.checked_div(u32::try_from(heads).unwrap_or(0)).unwrap_or(0);
+    let width = |name: &str| {
+        let value = info.metadata.get(&format!("{}.attention.{name}", info.arch));
+        value.and_then(|value| value.parse().ok()).unwrap_or(shared)
+    };
+    (width("key_length"), width("value_length"))
 }
 
 /// The context the model was trained for, in tokens; 0: unknown.

@@ -1,6 +1,7 @@
 //! How a model is loaded and its context is made.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use nala_engine::BackendLimits;
 
@@ -33,6 +34,37 @@ pub enum FlashAttention {
     Off,
 }
 
+/// How keys or values are kept in the KV cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KvType {
+    /// 16 bits a number.
+    #[default]
+    F16,
+    /// 8.5 bits a number.
+    Q8_0,
+    /// 4.5 bits a number. Answers change visibly.
+    Q4_0,
+}
+
+impl KvType {
+    /// Numbers that share a scale: a head's width must be a multiple of it.
+    pub(crate) fn block(self) -> u32 {
+        match self {
+            Self::F16 => 1,
+            Self::Q8_0 | Self::Q4_0 => 32,
+        }
+    }
+}
+
+/// A LoRA adapter to be loaded with the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterFile {
+    /// The name it is asked for by, which no other adapter has.
+    pub name: String,
+    /// Its GGUF file, made for this very model.
+    pub path: PathBuf,
+}
+
 /// How a model is loaded and its context is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
@@ -51,11 +83,22 @@ pub struct LoadOptions {
     pub max_sequences: u32,
     /// How attention is computed.
     pub flash_attention: FlashAttention,
+    /// How the cells keep keys.
+    pub kv_keys: KvType,
+    /// How the cells keep values. Anything but [`KvType::F16`] needs flash
+    /// attention.
+    pub kv_values: KvType,
+    /// LoRA adapters, loaded with the model.
+    pub adapters: Vec<AdapterFile>,
+    /// The longest input of an embedding, in tokens. The first embedding makes a
+    /// context of so many KV cells.
+    pub embedding_tokens: u32,
 }
 
 impl Default for LoadOptions {
     /// All cores, 16,384 cells, batches of 512 tokens, 64 sequences, flash
-    /// attention where it is supported.
+    /// attention where it is supported, 16 bits a number in the cells, embeddings
+    /// of up to 512 tokens, no adapters.
     fn default() -> Self {
         Self {
             threads: None,
@@ -65,6 +108,10 @@ impl Default for LoadOptions {
             micro_batch_tokens: 512,
             max_sequences: 64,
             flash_attention: FlashAttention::Auto,
+            kv_keys: KvType::F16,
+            kv_values: KvType::F16,
+            adapters: Vec::new(),
+            embedding_tokens: 512,
         }
     }
 }
@@ -84,6 +131,7 @@ impl LoadOptions {
             ("batch_tokens", self.batch_tokens, 1, 1 << 20),
             ("micro_batch_tokens", self.micro_batch_tokens, 1, 1 << 20),
             ("max_sequences", self.max_sequences, 1, MAX_SEQUENCES),
+            ("embedding_tokens", self.embedding_tokens, 1, 1 << 20),
         ];
         for (name, value, least, most) in ranges {
             if !(least..=most).contains(&value) {
@@ -100,6 +148,39 @@ impl LoadOptions {
                 "batch_tokens is {batch} but max_sequences is {sequences}: a batch must have a token for each \
                  sequence; raise --batch-tokens to {sequences} or lower --max-sequences to {batch}"
             ));
+        }
+        // llama.cpp's plain attention multiplies with values by column, which a
+        // block of them does not allow.
+        if self.kv_values != KvType::F16 && self.flash_attention == FlashAttention::Off {
+            return Err(format!(
+                "kv_values is {:?}, which needs flash attention, but that is off; turn flash_attention on, or set \
+                 kv_values to F16",
+                self.kv_values
+            ));
+        }
+        for (index, adapter) in self.adapters.iter().enumerate() {
+            if adapter.name.is_empty() || self.adapters.iter().take(index).any(|other| other.name == adapter.name) {
+                return Err(format!(
+                    "the adapter {} is named `{}`; give each adapter a name of its own",
+                    adapter.path.display(),
+                    adapter.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what depends on the model as well: the width of its heads' keys and
+    /// values.
+    pub(crate) fn check_widths(&self, keys: u32, values: u32) -> Result<(), String> {
+        for (name, kind, width) in [("kv_keys", self.kv_keys, keys), ("kv_values", self.kv_values, values)] {
+            if !width.is_multiple_of(kind.block()) {
+                return Err(format!(
+                    "{name} is {kind:?}, which needs heads whose width is a multiple of {}, but this model's is \
+                     {width}; set {name} to F16",
+                    kind.block()
+                ));
+            }
         }
         Ok(())
     }
@@ -178,6 +259,33 @@ mod tests {
         assert!(error.contains("--batch-tokens to 17 or lower --max-sequences to 16"), "{error}");
         let options = LoadOptions { batch_tokens: 17, ..options };
         assert_eq!(options.check(), Ok(()));
+    }
+
+    #[test]
+    fn kinds_of_cells_that_cannot_be_are_refused_with_the_fix() {
+        let options =
+            LoadOptions { kv_values: KvType::Q8_0, flash_attention: FlashAttention::Off, ..LoadOptions::default() };
+        let error = options.check().unwrap_err();
+        assert!(error.contains("kv_values is Q8_0") && error.contains("turn flash_attention on"), "{error}");
+        // Keys need none.
+        let keys = LoadOptions { kv_keys: KvType::Q8_0, kv_values: KvType::F16, ..options.clone() };
+        assert_eq!(keys.check(), Ok(()));
+        assert_eq!(LoadOptions { flash_attention: FlashAttention::Auto, ..options.clone() }.check(), Ok(()));
+        assert_eq!(options.check_widths(80, 64), Ok(()));
+        let error = options.check_widths(64, 80).unwrap_err();
+        assert!(error.contains("multiple of 32, but this model's is 80; set kv_values to F16"), "{error}");
+    }
+
+    #[test]
+    fn adapters_have_names_of_their_own() {
+        let adapter = |name: &str| AdapterFile { name: name.into(), path: "a.gguf".into() };
+        let options = |names: &[&str]| LoadOptions {
+            adapters: names.iter().map(|name| adapter(name)).collect(),
+            ..LoadOptions::default()
+        };
+        assert_eq!(options(&["one", "two"]).check(), Ok(()));
+        assert!(options(&["one", "one"]).check().unwrap_err().contains("`one`"));
+        assert!(options(&[""]).check().is_err());
     }
 
     #[test]

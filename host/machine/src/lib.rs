@@ -15,7 +15,7 @@ mod topology;
 pub use cpu::{Architecture, Cpu};
 pub use filesystem::{Filesystem, MemoryTree, RealFilesystem};
 pub use grant::{Affinity, CpuGrant, Quota, granted_cpus, granted_cpus_of};
-pub use memory::{HugePages, Memory};
+pub use memory::{HugePages, Memory, Resident};
 pub use topology::Topology;
 
 use serde::Serialize;

@@ -24,6 +24,41 @@ pub struct Memory {
     pub transparent_huge_pages: Option<HugePages>,
 }
 
+/// The memory that this process has in RAM, in bytes, out of
+/// `/proc/self/smaps_rollup` (`proc_pid_smaps(5)`).
+///
+/// Pages of a file can be dropped and read again when memory is short; anonymous
+/// ones cannot. A model that is mapped is of the first kind, one whose weights
+/// were rearranged while loading of the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Resident {
+    /// Everything (`Rss`).
+    pub all_bytes: u64,
+    /// The same, where pages shared with other processes count in part (`Pss`).
+    pub proportional_bytes: u64,
+    /// Pages of no file: heap, stacks, buffers (`Anonymous`).
+    pub anonymous_bytes: u64,
+    /// Pages of files: mapped models, code (`Rss` without `Anonymous`).
+    pub file_bytes: u64,
+}
+
+impl Resident {
+    /// Reads it. None where the system does not tell. The kernel walks all pages
+    /// of the process for it: milliseconds, not for every request.
+    #[must_use]
+    pub fn read(fs: &dyn Filesystem) -> Option<Self> {
+        let rollup = fs.read("/proc/self/smaps_rollup")?;
+        let bytes = |key| kibibytes(&rollup, key);
+        let (all_bytes, anonymous_bytes) = (bytes("Rss")?, bytes("Anonymous")?);
+        Some(Self {
+            all_bytes,
+            proportional_bytes: bytes("Pss")?,
+            anonymous_bytes,
+            file_bytes: all_bytes.saturating_sub(anonymous_bytes),
+        })
+    }
+}
+
 /// The mode in `/sys/kernel/mm/transparent_hugepage/enabled`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -132,6 +167,26 @@ mod tests {
         assert_eq!(Memory::read(&fs, 4096).usable_bytes(), Some(8192));
         let fs = fs.with("/cg/memory.limit_in_bytes", "5000\n");
         assert_eq!(Memory::read(&fs, 4096).usable_bytes(), Some(5000));
+    }
+
+    #[test]
+    fn resident_pages_are_told_apart() {
+        let rollup = "55d0c0-7ffd [rollup]\nRss:  1000 kB\nPss:  700 kB\nPss_Anon: 1 kB\nShared_Clean: 5 kB\n\
+                      Anonymous: 300 kB\nSwap: 0 kB\n";
+        let fs = MemoryTree::new().with("/proc/self/smaps_rollup", rollup);
+        let resident = Resident::read(&fs).unwrap();
+        assert_eq!((resident.all_bytes, resident.proportional_bytes), (1_024_000, 716_800));
+        assert_eq!((resident.anonymous_bytes, resident.file_bytes), (307_200, 716_800));
+        assert_eq!(Resident::read(&MemoryTree::new()), None);
+        assert_eq!(Resident::read(&fs.with("/proc/self/smaps_rollup", "Rss: 1 kB\n")), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_pages_of_both_kinds() {
+        let resident = Resident::read(&crate::filesystem::RealFilesystem).unwrap();
+        assert!(resident.anonymous_bytes > 0 && resident.file_bytes > 0, "{resident:?}");
+        assert!(resident.proportional_bytes <= resident.all_bytes, "{resident:?}");
     }
 
     #[test]

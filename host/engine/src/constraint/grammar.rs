@@ -9,7 +9,7 @@ use super::limits::ConstraintLimits;
 use super::source::GrammarSource;
 use super::vocabulary::Vocabulary;
 use super::watchdog::Watchdog;
-use super::{json, nesting, refused, regex};
+use super::{gbnf, json, lark, refused, regex};
 use crate::error::Error;
 
 /// A compiled grammar, bound to one model's vocabulary. Cheap to clone.
@@ -114,10 +114,10 @@ fn prepare(source: &GrammarSource, limits: &ConstraintLimits) -> Result<(TopLeve
         GrammarSource::JsonSchema(text) => json::schema(text, limits),
         GrammarSource::AnyJson => json::schema("{}", limits),
         GrammarSource::Regex(text) => Ok((regex::grammar(text, limits)?, Vec::new())),
-        GrammarSource::Lark(text) => {
-            nesting::check(text, limits)?;
-            Ok((TopLevelGrammar::from_lark(text.clone()), Vec::new()))
+        GrammarSource::Lark(text) => Ok((lark::grammar(text, limits)?, Vec::new())),
+        GrammarSource::Gbnf(text) => {
+            let lark = gbnf::to_lark(text, limits)?;
+            Ok((TopLevelGrammar::from_lark(lark), Vec::new()))
         }
-        GrammarSource::Gbnf(_) => Err(Error::Constraint("GBNF is not yet compiled".to_owned())),
     }
 }

@@ -5,7 +5,7 @@ use llguidance::api::TopLevelGrammar;
 use serde_json::{Map, Value};
 
 use super::limits::ConstraintLimits;
-use super::{nesting, regex};
+use super::regex;
 use crate::error::Error;
 
 /// Whitespace between the parts of a JSON text: enough for compact and for
@@ -20,7 +20,6 @@ const OPTIONS: &str = "x-guidance";
 
 /// The grammar of what is valid under a schema, and what was ignored in it.
 pub(super) fn schema(text: &str, limits: &ConstraintLimits) -> Result<(TopLevelGrammar, Vec<String>), Error> {
-    nesting::check(text, limits)?;
     let schema: Value = serde_json::from_str(text)
         .map_err(|error| Error::Constraint(format!("the JSON schema is not JSON: {error}")))?;
     let mut schema = match schema {
@@ -32,12 +31,19 @@ pub(super) fn schema(text: &str, limits: &ConstraintLimits) -> Result<(TopLevelG
     if schema.get(OPTIONS).is_some() {
         return Err(Error::Constraint(format!("\"{OPTIONS}\" is not a keyword of JSON Schema; leave it out")));
     }
-    let mut walk = Walk { limits, warnings: Vec::new(), path: String::new(), pattern_properties: 0 };
-    walk.schema(&schema)?;
+    let warnings = check(&schema, limits)?;
     let options =
         JsonCompileOptions { whitespace_pattern: Some(WHITESPACE.to_owned()), ..JsonCompileOptions::default() };
     options.apply_to(&mut schema);
-    Ok((TopLevelGrammar::from_json_schema(schema), walk.warnings))
+    Ok((TopLevelGrammar::from_json_schema(schema), warnings))
+}
+
+/// Refuses what costs too much, and tells what is not understood.
+pub(super) fn check(schema: &Value, limits: &ConstraintLimits) -> Result<Vec<String>, Error> {
+    let mut walk = Walk { limits, warnings: Vec::new(), path: String::new(), pattern_properties: 0 };
+    walk.depth(schema, 0)?;
+    walk.schema(schema)?;
+    Ok(walk.warnings)
 }
 
 /// Keywords that the compiler enforces, refuses, or that only describe.
@@ -117,7 +123,22 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The depth is that of the JSON text, which was checked.
+    /// The parser of JSON has a limit of its own, so this recursion has one too.
+    fn depth(&self, value: &Value, depth: usize) -> Result<(), Error> {
+        if depth > self.limits.nesting {
+            return Err(Error::Constraint(format!(
+                "the JSON schema is nested deeper than {}; use $defs and $ref",
+                self.limits.nesting
+            )));
+        }
+        match value {
+            Value::Array(values) => values.iter().try_for_each(|value| self.depth(value, depth + 1)),
+            Value::Object(map) => map.values().try_for_each(|value| self.depth(value, depth + 1)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its depth was checked.
     fn schema(&mut self, schema: &Value) -> Result<(), Error> {
         let Value::Object(schema) = schema else { return Ok(()) };
         for (keyword, value) in schema {

@@ -28,6 +28,9 @@ pub struct SessionOptions {
     pub tenant: Tenant,
     /// Which of the tenant's work goes first.
     pub priority: Priority,
+    /// The LoRA adapter that it is computed with, one of `ModelInfo::adapters`.
+    /// None: the model alone. Sessions of different adapters share no batch.
+    pub adapter: Option<Arc<str>>,
 }
 
 /// A sequence of tokens and the model's state after it.

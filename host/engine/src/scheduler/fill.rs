@@ -1,11 +1,12 @@
 //! Filling the next batch: whose tokens, and which guesses behind them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Scheduler;
 use super::fair::Waiting;
 use super::guide::Guide;
-use super::plan::{Candidate, HEADROOM, Room, Share};
+use super::plan::{self, Candidate, HEADROOM, Plan, Room, Share};
 use super::sequence::Work;
 use super::speculate::{self, Odds};
 use crate::backend::BatchEntry;
@@ -27,8 +28,32 @@ pub(super) struct Placed {
 }
 
 impl<C: Clock> Scheduler<C> {
+    /// The next batch. A batch is of one adapter: those that have something to do
+    /// take turns.
+    pub(super) fn plan(&mut self) -> Plan {
+        let (decodes, prompts) = self.candidates();
+        let adapters: BTreeSet<Option<usize>> = decodes.iter().chain(&prompts).map(|c| c.adapter).collect();
+        let last = self.adapter;
+        let after = adapters.iter().filter(|&&adapter| adapter > last);
+        let turns: Vec<Option<usize>> =
+            after.chain(adapters.iter().filter(|&&adapter| adapter <= last)).copied().collect();
+        let mut blocked = Vec::new();
+        for adapter in turns {
+            let of = |list: &[Candidate]| -> Vec<Candidate> {
+                list.iter().filter(|candidate| candidate.adapter == adapter).copied().collect()
+            };
+            let plan = plan::plan(&of(&decodes), &of(&prompts), self.room(), &self.config);
+            if !plan.shares.is_empty() {
+                self.adapter = adapter;
+                return plan;
+            }
+            blocked.extend(plan.blocked);
+        }
+        Plan { shares: Vec::new(), blocked }
+    }
+
     /// What the backend has to give in the next batch.
-    pub(super) fn room(&self) -> Room {
+    fn room(&self) -> Room {
         Room {
             batch_tokens: self.limits.batch_tokens,
             prompt_tokens: self.pace.tokens_in(self.config.step_time),
@@ -39,14 +64,14 @@ impl<C: Clock> Scheduler<C> {
 
     /// Those with tokens to decode, each list in the order of service: running
     /// generations, and those that wait for a place or compute a prompt.
-    pub(super) fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
+    fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
         let mut decodes = Vec::new();
         let mut waiting = Vec::new();
         for &id in &self.at_work {
             let Some(sequence) = self.sequences.get(&id) else { continue };
             let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
             let placed = sequence.seq.is_some();
-            let candidate = Candidate { id, todo, cells: todo, placed };
+            let candidate = Candidate { id, todo, cells: todo, placed, adapter: sequence.adapter };
             let decodes_now = placed && todo <= DECODE_TOKENS;
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {

@@ -64,10 +64,10 @@ impl<C: Clock> Scheduler<C> {
         }
         let sequence = self.sequences.get_mut(&id)?;
         if sequence.keys.is_none() {
-            sequence.keys = Some(self.prefixes.keys(&sequence.scope, &sequence.tokens));
+            sequence.keys = Some(self.prefixes.keys(&sequence.kin, &sequence.tokens));
         }
         let keys = sequence.keys.as_deref().unwrap_or_default();
-        let hit = self.prefixes.find(&sequence.scope, &sequence.tokens, keys)?;
+        let hit = self.prefixes.find(&sequence.kin, &sequence.tokens, keys)?;
         let len = hit.len.min(sequence.tokens.len().saturating_sub(1));
         (len > 0).then_some(Hit { len, ..hit })
     }
@@ -128,7 +128,7 @@ impl<C: Clock> Scheduler<C> {
         let Some(from) = sequence.seq else { return };
         let len = sequence.whole_blocks();
         let Some(keys) = self.keys_of_news(sequence, len) else { return };
-        let (scope, tokens) = (Arc::clone(&sequence.scope), sequence.tokens.get(..len).unwrap_or_default().to_vec());
+        let (scope, tokens) = (Arc::clone(&sequence.kin), sequence.tokens.get(..len).unwrap_or_default().to_vec());
         let cells = sequence.cells.get(..len).unwrap_or_default().to_vec();
         let Some(seq) = self.take_sequence() else { return };
         if !self.backend.copy(from, seq, u32::try_from(len).unwrap_or(0)) {
@@ -148,7 +148,7 @@ impl<C: Clock> Scheduler<C> {
         }
         let kept = sequence.cells.get(..len).unwrap_or_default().to_vec();
         sequence.tokens.truncate(len);
-        self.keep(seq, Entry::new(sequence.scope, sequence.tokens, kept, keys));
+        self.keep(seq, Entry::new(sequence.kin, sequence.tokens, kept, keys));
         self.cells.release(&sequence.cells, Holder::Session);
     }
 
@@ -168,8 +168,8 @@ impl<C: Clock> Scheduler<C> {
             return None;
         }
         let tokens = sequence.tokens.get(..len).unwrap_or_default();
-        let keys = self.prefixes.keys(&sequence.scope, tokens);
-        let known = self.prefixes.find(&sequence.scope, tokens, &keys).is_some_and(|hit| hit.len >= len);
+        let keys = self.prefixes.keys(&sequence.kin, tokens);
+        let known = self.prefixes.find(&sequence.kin, tokens, &keys).is_some_and(|hit| hit.len >= len);
         (!known).then_some(keys)
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Candidate {
     pub(super) cells: u32,
     /// Whether it has a sequence in the backend.
     pub(super) placed: bool,
+    /// The adapter it is computed with.
+    pub(super) adapter: Option<usize>,
 }
 
 /// What the backend has to give.
@@ -48,7 +50,7 @@ pub(super) struct Plan {
 /// that the prompt does not force one of them out at once.
 pub(super) const HEADROOM: u32 = 16;
 
-/// Plans the next batch. Both lists are in the order of service.
+/// Plans the next batch. All are of one adapter, and both lists are in the order of service.
 pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room, config: &EngineConfig) -> Plan {
     let mut plan = Plan::default();
     let mut tokens_left = room.batch_tokens;
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     fn candidate(id: u64, todo: u32) -> Candidate {
-        Candidate { id: SessionId(id), todo, cells: todo, placed: false }
+        Candidate { id: SessionId(id), todo, cells: todo, placed: false, adapter: None }
     }
 
     fn shares(plan: &Plan) -> Vec<(u64, u32)> {

@@ -35,8 +35,12 @@ pub(super) struct Sequence {
     pub(super) pure: usize,
     /// The state, while it is in RAM and not in cells.
     pub(super) snapshot: Option<Arc<Snapshot>>,
-    /// Who may share its beginning.
+    /// Who may restore what it saves.
     pub(super) scope: Arc<str>,
+    /// The adapter it is computed with.
+    pub(super) adapter: Option<usize>,
+    /// Whose beginnings it may share: those of its scope and adapter.
+    pub(super) kin: Arc<str>,
     /// Who is served with it.
     pub(super) owner: Owner,
     /// Keys of the tokens' blocks, while they are looked for in the prefix cache.
@@ -154,11 +158,18 @@ impl Wait {
 impl Sequence {
     /// `limit` is the most tokens it may hold.
     pub(super) fn new(new: NewSession, limit: u32) -> Self {
-        let NewSession { seat, state, scope, tenant, priority, .. } = new;
+        let NewSession { seat, state, scope, tenant, priority, adapter, .. } = new;
+        let kin = match adapter {
+            None => Arc::clone(&scope),
+            // No scope ends like this by chance, and one that does shares its own.
+            Some(adapter) => format!("{scope}\0adapter {adapter}").into(),
+        };
         Self {
             _seat: seat,
             state,
             limit,
+            adapter,
+            kin,
             owner: Owner { tenant, priority },
             tokens: Vec::new(),
             cells: Vec::new(),

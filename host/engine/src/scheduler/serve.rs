@@ -10,6 +10,7 @@ use super::guide::{Guide, Word};
 use super::guided::PATIENCE;
 use super::sequence::{Answer, Prefill, Run, Sequence, Work};
 use crate::Token;
+use crate::backend::DecodeError;
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::constraint::TokenMask;
@@ -125,7 +126,11 @@ impl<C: Clock> Scheduler<C> {
     /// Decodes the batch that was filled with `placed`.
     pub(super) fn decode(&mut self, placed: &[Placed]) {
         let begin = self.clock.now();
-        let decoded = self.backend.decode(&self.batch);
+        let decoded = if self.backend.use_adapter(self.adapter) {
+            self.backend.decode(&self.batch)
+        } else {
+            Err(DecodeError::Failed("the adapter is no longer there".into()))
+        };
         let now = self.clock.now();
         self.steps.fetch_add(1, Ordering::AcqRel);
         self.metrics.decode_steps.inc();

@@ -160,6 +160,7 @@ impl<C: Clock> Scheduler<C> {
             snapshot,
             logits: sequence.logits.clone(),
             pure: sequence.pure,
+            adapter: sequence.adapter,
             guide: sequence.guide.as_ref().map(|guide| (guide.grammar().clone(), guide.since())),
         };
         self.shelf.insert(key, saved);
@@ -170,6 +171,10 @@ impl<C: Clock> Scheduler<C> {
     /// is nothing under that name.
     pub(super) fn restore(&mut self, name: String, new: NewSession) -> Result<bool, Error> {
         let Some(saved) = self.shelf.get(&(Arc::clone(&new.scope), name)).cloned() else { return Ok(false) };
+        if saved.adapter != new.adapter {
+            let text = "the session was saved with another adapter; open it with that one";
+            return Err(Error::InvalidArgument(text.into()));
+        }
         let limit = new.max_tokens.min(self.limits.sequence_tokens);
         if saved.tokens.len() > limit as usize {
             return Err(Error::ContextFull { free: limit });

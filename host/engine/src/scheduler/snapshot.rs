@@ -41,6 +41,8 @@ pub(super) struct Saved {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) logits: Option<Vec<f32>>,
     pub(super) pure: usize,
+    /// The adapter it was computed with.
+    pub(super) adapter: Option<usize>,
     /// Its grammar, and where that began.
     pub(super) guide: Option<(Grammar, usize)>,
 }

@@ -1,5 +1,6 @@
 //! The scheduler over the fake backend, with a clock that the test moves.
 
+mod adapters;
 mod fairness;
 mod grammars;
 mod guesses;
@@ -151,6 +152,7 @@ fn new_session(id: SessionId, scope: &str) -> NewSession {
         scope: scope.into(),
         tenant: Tenant::default(),
         priority: Priority::Normal,
+        adapter: None,
     }
 }
 

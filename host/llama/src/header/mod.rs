@@ -8,6 +8,7 @@
 //!
 //! The format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
+mod adapter;
 mod cursor;
 mod families;
 mod numbers;
@@ -45,6 +46,8 @@ pub(crate) struct Header {
     pub(crate) tensors: u64,
     /// Whether there is a list of tokens.
     pub(crate) has_tokens: bool,
+    /// Whether there is a classification head.
+    pub(crate) has_head: bool,
 }
 
 /// What is wrong with a header.
@@ -59,6 +62,7 @@ enum Fault {
     Tokenizer(String),
     NotAlone(String),
     Split(u16),
+    Adapter(String),
 }
 
 impl From<io::Error> for Fault {
@@ -95,8 +99,26 @@ pub(crate) fn shown(name: &[u8]) -> String {
     shown
 }
 
-/// Checks the header of a file.
+/// What a file has to be.
+#[derive(Debug, Clone, Copy)]
+enum Purpose<'a> {
+    /// A model.
+    Model,
+    /// A LoRA adapter for models of an architecture.
+    Adapter(&'a str),
+}
+
+/// Checks the header of a model file.
 pub(crate) fn check(path: &Path) -> Result<Header, LoadError> {
+    check_for(path, Purpose::Model)
+}
+
+/// Checks the header of a LoRA adapter for models of the architecture `arch`.
+pub(crate) fn check_adapter(path: &Path, arch: &str) -> Result<(), LoadError> {
+    check_for(path, Purpose::Adapter(arch)).map(drop)
+}
+
+fn check_for(path: &Path, purpose: Purpose<'_>) -> Result<Header, LoadError> {
     let path = || path.to_path_buf();
     let io = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => LoadError::NotFound { path: path() },
@@ -112,7 +134,7 @@ pub(crate) fn check(path: &Path) -> Result<Header, LoadError> {
         return Err(LoadError::Empty { path: path() });
     }
     let file = File::open(path()).map_err(io)?;
-    read(BufReader::with_capacity(1 << 16, file), size).map_err(|fault| match fault {
+    read(BufReader::with_capacity(1 << 16, file), size, purpose).map_err(|fault| match fault {
         Fault::Io(source) => io(source),
         Fault::NotGguf(found) => LoadError::NotGguf { path: path(), found: found.escape_ascii().to_string() },
         Fault::Version(version) => LoadError::Version { path: path(), version },
@@ -122,10 +144,11 @@ pub(crate) fn check(path: &Path) -> Result<Header, LoadError> {
         Fault::Tokenizer(tokenizer) => LoadError::UnsupportedTokenizer { path: path(), tokenizer },
         Fault::NotAlone(arch) => LoadError::NotADecoder { path: path(), arch },
         Fault::Split(parts) => LoadError::Split { path: path(), parts },
+        Fault::Adapter(reason) => LoadError::BadAdapter { path: path(), reason },
     })
 }
 
-fn read(source: impl Read, size: u64) -> Result<Header, Fault> {
+fn read(source: impl Read, size: u64, purpose: Purpose<'_>) -> Result<Header, Fault> {
     let mut cursor = Cursor::new(source, size);
     let magic: [u8; 4] = match cursor.bytes() {
         Ok(magic) => magic,
@@ -164,10 +187,19 @@ fn read(source: impl Read, size: u64) -> Result<Header, Fault> {
             return Err(Fault::damaged(format!("the key {} stands twice", shown(key.as_bytes()))));
         }
     }
-    let alignment = u64::from(judge(&mut header, &values)?);
+    let alignment = u64::from(alignment(&values)?);
+    match purpose {
+        Purpose::Model => judge(&mut header, &values)?,
+        Purpose::Adapter(arch) => adapter::judge(&values, arch)?,
+    }
     let mut needed = 0_u64;
     for _ in 0..tensors {
-        needed = needed.max(tensors::end(&mut cursor)?);
+        let tensor = tensors::read(&mut cursor)?;
+        if matches!(purpose, Purpose::Adapter(_)) {
+            adapter::judge_tensor(&tensor)?;
+        }
+        needed = needed.max(tensor.end);
+        header.has_head |= tensor.name == "cls.output.weight" || tensor.name == "cls.weight";
     }
     if tensors > 0 {
         let begin = cursor.at().next_multiple_of(alignment);
@@ -187,16 +219,20 @@ fn tokens(cursor: &mut Cursor<impl Read>) -> Result<bool, Fault> {
     Ok(vocabulary::tokens(cursor)? > 0)
 }
 
-/// Checks the values and returns the alignment.
-fn judge(header: &mut Header, values: &Values) -> Result<u32, Fault> {
-    let alignment = match values.get("general.alignment") {
-        None => DEFAULT_ALIGNMENT,
-        Some(Value::Unsigned(number)) if number.is_power_of_two() && ALIGNMENTS.contains(number) => *number,
+/// Where tensors begin: at multiples of this.
+fn alignment(values: &Values) -> Result<u32, Fault> {
+    match values.get("general.alignment") {
+        None => Ok(DEFAULT_ALIGNMENT),
+        Some(Value::Unsigned(number)) if number.is_power_of_two() && ALIGNMENTS.contains(number) => Ok(*number),
         Some(Value::Unsigned(number)) => {
-            return Err(Fault::value(format!("general.alignment is {number}, but must be a power of two from 32 on")));
+            Err(Fault::value(format!("general.alignment is {number}, but must be a power of two from 32 on")))
         }
-        Some(_) => return Err(Fault::value("general.alignment is of another type than u32")),
-    };
+        Some(_) => Err(Fault::value("general.alignment is of another type than u32")),
+    }
+}
+
+/// Checks the values of a model.
+fn judge(header: &mut Header, values: &Values) -> Result<(), Fault> {
     match values.get("split.count") {
         // The other parts would be loaded without a look at them.
         Some(Value::Short(parts)) if *parts > 1 => return Err(Fault::Split(*parts)),
@@ -213,8 +249,7 @@ fn judge(header: &mut Header, values: &Values) -> Result<u32, Fault> {
         return Err(Fault::NotAlone(header.arch.clone()));
     }
     Numbers::new(&header.arch, values).check()?;
-    vocabulary::check(values)?;
-    Ok(alignment)
+    vocabulary::check(values)
 }
 
 #[cfg(test)]

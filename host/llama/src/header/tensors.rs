@@ -71,9 +71,16 @@ const ELEMENTWISE: [&str; 18] = [
     "gamma",
 ];
 
-/// Reads the description of a tensor, checks it, and returns where the tensor
-/// ends, counted from the begin of the tensors.
-pub(super) fn end(cursor: &mut Cursor<impl Read>) -> Result<u64, Fault> {
+/// A tensor's description.
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) dims: Vec<u64>,
+    /// Where it ends, counted from the begin of the tensors.
+    pub(super) end: u64,
+}
+
+/// Reads the description of a tensor and checks it.
+pub(super) fn read(cursor: &mut Cursor<impl Read>) -> Result<Tensor, Fault> {
     let name = cursor.name("a tensor's name")?;
     let shown = || shown(name.as_bytes());
     let dims = cursor.u32()?;
@@ -81,9 +88,11 @@ pub(super) fn end(cursor: &mut Cursor<impl Read>) -> Result<u64, Fault> {
         return Err(Fault::damaged(format!("{dims} dimensions of {}", shown())));
     }
     let mut elements = 1_u64;
+    let mut shape = Vec::new();
     for _ in 0..dims {
-        elements =
-            elements.checked_mul(cursor.u64()?).ok_or_else(|| Fault::damaged(format!("the shape of {}", shown())))?;
+        let length = cursor.u64()?;
+        elements = elements.checked_mul(length).ok_or_else(|| Fault::damaged(format!("the shape of {}", shown())))?;
+        shape.push(length);
     }
     if elements == 0 {
         return Err(Fault::damaged(format!("{} has no elements", shown())));
@@ -101,11 +110,12 @@ pub(super) fn end(cursor: &mut Cursor<impl Read>) -> Result<u64, Fault> {
             shown()
         )));
     }
-    elements
+    let end = elements
         .div_ceil(block)
         .checked_mul(bytes)
         .and_then(|length| offset.checked_add(length))
-        .ok_or_else(|| Fault::damaged(format!("the size of {}", shown())))
+        .ok_or_else(|| Fault::damaged(format!("the size of {}", shown())))?;
+    Ok(Tensor { name, dims: shape, end })
 }
 
 /// Whether a tensor of two dimensions or more is a table or a factor of a

@@ -41,13 +41,13 @@ fn sample() -> Vec<u8> {
 }
 
 fn read_all(bytes: &[u8]) -> Result<Header, Fault> {
-    read(bytes, bytes.len() as u64)
+    read(bytes, bytes.len() as u64, Purpose::Model)
 }
 
 #[test]
 fn a_whole_file_is_read() {
     let header = read_all(&sample()).unwrap();
-    assert_eq!(header, Header { arch: "llama".into(), tensors: 1, has_tokens: true });
+    assert_eq!(header, Header { arch: "llama".into(), tensors: 1, has_tokens: true, has_head: false });
 }
 
 #[test]

@@ -18,11 +18,18 @@ use nala_llama::{LoadOptions, load};
 
 /// The model file that tests run on.
 pub(crate) fn model_path() -> PathBuf {
-    let path = std::env::var_os("NALA_TEST_MODEL").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/SmolLM2-135M-Instruct.Q4_1.gguf"),
-        PathBuf::from,
-    );
-    assert!(path.is_file(), "no model at {}: run `cargo xtask setup`", path.display());
+    installed("NALA_TEST_MODEL", "SmolLM2-135M-Instruct.Q4_1.gguf")
+}
+
+/// A second one, with layers that have a sliding window of 512 tokens.
+pub(crate) fn gemma_path() -> PathBuf {
+    installed("NALA_TEST_GEMMA", "tests/gemma-3-270m-q4_k_m.gguf")
+}
+
+fn installed(variable: &str, file: &str) -> PathBuf {
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let path = std::env::var_os(variable).map_or_else(|| models.join(file), PathBuf::from);
+    assert!(path.is_file(), "no model at {}: run `cargo xtask setup --tests`", path.display());
     path
 }
 

