@@ -11,3 +11,4 @@ mod batching;
 mod hang_up;
 mod prefix;
 mod shutdown;
+mod structured;

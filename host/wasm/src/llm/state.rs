@@ -80,8 +80,8 @@ pub(crate) struct LlmState {
     /// Who shares beginnings and saved sessions: the component, by its name.
     pub(crate) scope: Arc<str>,
     pub(crate) sessions: u32,
-    /// Runs started so far, which numbers them.
-    pub(crate) runs: u64,
+    /// Runs and steps started so far, which numbers them.
+    pub(crate) works: u64,
     pub(crate) max_kv_cells: u64,
     pub(crate) usage: Arc<Usage>,
 }
@@ -95,6 +95,8 @@ pub(crate) struct Usage {
     pub(crate) queue_us: AtomicU64,
     /// KV cells set aside for sessions.
     pub(crate) kv_cells: AtomicU64,
+    /// Bytes of the grammars that handles and sessions hold.
+    pub(crate) grammar_bytes: AtomicU64,
 }
 
 impl Usage {
@@ -110,6 +112,6 @@ impl LlmState {
             KvLimit::Cells(cells) => cells,
             KvLimit::Share(part) => models.share(part),
         };
-        Self { models, scope, sessions: 0, runs: 0, max_kv_cells, usage: Arc::default() }
+        Self { models, scope, sessions: 0, works: 0, max_kv_cells, usage: Arc::default() }
     }
 }
