@@ -12,3 +12,4 @@ mod hang_up;
 mod models;
 mod prefix;
 mod shutdown;
+mod structured;

@@ -192,6 +192,7 @@ impl From<nala_sdk::Error> for ApiError {
             Llm(llm::Error::Cancelled) => Some("cancelled"),
             Llm(llm::Error::Evicted) => Some("evicted"),
             Llm(llm::Error::Unsupported(_)) => Some("unsupported"),
+            Llm(llm::Error::Constraint(_)) => Some("grammar_failed"),
             Chat(chat::Error::Refused(_) | chat::Error::Invalid(_)) => Some("invalid_messages"),
             Chat(chat::Error::Template(_) | chat::Error::Failed(_)) => Some("template_error"),
             _ => None,

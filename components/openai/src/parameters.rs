@@ -11,12 +11,15 @@
 //! ([`DEFAULT_MIN_P`], also llama.cpp's default). Drawing from the whole
 //! vocabulary at temperature 1 derails small quantised models.
 //!
-//! `top_k`, `min_p` and `repeat_penalty` are extensions, by the names that
-//! llama.cpp's server gave them.
+//! Further ways to sample ([`READ`] names them, `sampling.rs` reads them), and the
+//! grammars `grammar` and `json_schema`, are extensions by the names that llama.cpp's
+//! server gave them. Its penalties look at the prompt, too; ours look at the answer.
 
 mod bias;
 mod fields;
 mod object;
+pub mod output;
+mod sampling;
 mod stop;
 
 use nala_sdk::chat::Message;
@@ -27,9 +30,11 @@ use crate::brief::short;
 use crate::error::ApiError;
 use crate::messages;
 use fields::Fields;
+use output::Output;
 
 /// The floor of probability, relative to the best token, when the client sets
-/// none of `top_p`, `top_k` and `min_p`.
+/// none of `top_p`, `top_k` and `min_p`, and no mirostat, which makes a cut of its
+/// own.
 pub const DEFAULT_MIN_P: f32 = 0.05;
 
 /// A checked request.
@@ -39,9 +44,17 @@ pub struct Parameters {
     pub model: String,
     /// The conversation.
     pub messages: Vec<Message>,
-    /// How tokens are chosen. The penalties' window is still open: it is as long
-    /// as the answer may become.
+    /// How tokens are chosen. The penalties' window may be longer than an answer
+    /// can become.
     pub sampler: Sampler,
+    /// Texts over which no repetition reaches that `sampler.dry` looks for.
+    pub dry_breakers: Vec<String>,
+    /// Whether to go on past the model's own end.
+    pub at_end: AtEnd,
+    /// What the answer has to be.
+    pub output: Output,
+    /// How many answers to give.
+    pub choices: u32,
     /// The most tokens to generate. None: to the end of the context.
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
@@ -53,6 +66,19 @@ pub struct Parameters {
     /// How the answer is to come.
     pub delivery: Delivery,
 }
+
+/// What to do where the model ends its turn (`ignore_eos`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtEnd {
+    /// The answer ends.
+    Stop,
+    /// It goes on.
+    GoOn,
+}
+
+/// The most answers to one request (`n`). OpenAI gives up to 128; each takes a
+/// session here, of which a component has 16.
+pub const MAX_CHOICES: u64 = 8;
 
 /// How the answer is to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,17 +108,36 @@ pub enum Policy {
 }
 
 /// The parameters that are read.
-pub const READ: [&str; 19] = [
+pub const READ: &[&str] = &[
     "model",
     "messages",
     "temperature",
     "top_p",
     "top_k",
     "min_p",
+    "typical_p",
+    "top_n_sigma",
     "repeat_penalty",
+    "repeat_last_n",
     "frequency_penalty",
     "presence_penalty",
+    "dry_multiplier",
+    "dry_base",
+    "dry_allowed_length",
+    "dry_penalty_last_n",
+    "dry_sequence_breakers",
+    "xtc_probability",
+    "xtc_threshold",
+    "dynatemp_range",
+    "dynatemp_exponent",
+    "mirostat",
+    "mirostat_tau",
+    "mirostat_eta",
     "seed",
+    "ignore_eos",
+    "response_format",
+    "grammar",
+    "json_schema",
     "stop",
     "max_tokens",
     "max_completion_tokens",
@@ -124,7 +169,6 @@ pub const OTHER: &[(&str, Policy)] = &[
     ("tool_choice", Policy::Only(is_none_or_auto, "leave it out or send \"none\"")),
     ("functions", Policy::Only(is_empty, "leave it out")),
     ("function_call", Policy::Only(is_none_or_auto, "leave it out or send \"none\"")),
-    ("response_format", Policy::Only(is_text_format, "leave it out or send {\"type\": \"text\"}")),
     ("modalities", Policy::Only(is_text_list, "leave it out or send [\"text\"]")),
     ("audio", Policy::Only(never, "leave it out")),
     ("web_search_options", Policy::Only(never, "leave it out")),
@@ -149,10 +193,6 @@ fn is_medium(value: &Value) -> bool {
     value == "medium"
 }
 
-fn is_text_format(value: &Value) -> bool {
-    value.get("type").is_some_and(|kind| kind == "text")
-}
-
 fn is_text_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| matches!(list.as_slice(), [one] if one == "text"))
 }
@@ -171,15 +211,15 @@ pub fn read(body: &[u8]) -> Result<Parameters, ApiError> {
     refuse_what_is_not_read(&fields)?;
 
     let fields = Fields(&fields);
-    if let Some(n) = fields.integer("n", 1, u64::MAX)?
-        && n != 1
-    {
-        return Err(ApiError::unsupported("n", format!("'n' is {n}, but only 1 is supported yet")));
-    }
+    let choices = fields.integer("n", 1, MAX_CHOICES)?;
     Ok(Parameters {
         model: fields.text("model")?.ok_or_else(|| ApiError::missing("model", "the name of a model"))?,
         messages: messages::read(fields.0.get("messages"))?,
-        sampler: fields.sampler()?,
+        sampler: sampling::sampler(&fields)?,
+        dry_breakers: sampling::dry_breakers(&fields)?,
+        at_end: if fields.boolean("ignore_eos")?.unwrap_or(false) { AtEnd::GoOn } else { AtEnd::Stop },
+        output: output::read(&fields)?,
+        choices: choices.and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
         max_tokens: fields.max_tokens()?,
         stop: stop::read(fields.0.get("stop"))?,
         bias: bias::read(fields.0.get("logit_bias"))?,

@@ -1,3 +1,4 @@
+use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, Xtc};
 use serde_json::json;
 
 use super::*;
@@ -14,7 +15,8 @@ fn with(more: Value) -> Result<Parameters, ApiError> {
 #[test]
 fn the_least_request_has_openais_defaults() {
     let read = with(json!({"temperature": null, "tools": null, "stop": null})).unwrap();
-    assert_eq!(read.sampler, Sampler { min_p: DEFAULT_MIN_P, ..Sampler::default() });
+    assert_eq!(read.sampler, Sampler { min_p: DEFAULT_MIN_P, penalty_window: u32::MAX, ..Sampler::default() });
+    assert_eq!((read.choices, read.at_end, read.output), (1, AtEnd::Stop, Output::Free));
     assert_eq!(read.max_tokens, None);
     assert_eq!(read.delivery, Delivery::Whole);
     assert_eq!((read.top_logprobs, read.stop.len(), read.bias.len()), (None, 0, 0));
@@ -25,7 +27,7 @@ fn all_parameters_arrive() {
     let read = with(json!({
         "temperature": 0, "top_p": 0.5, "top_k": 40, "min_p": 0.25, "repeat_penalty": 1.5,
         "frequency_penalty": -2, "presence_penalty": 2, "seed": -1, "stop": ["a", "b"],
-        "max_completion_tokens": 7, "max_tokens": 7, "n": 1, "stream": true,
+        "max_completion_tokens": 7, "max_tokens": 7, "n": 8, "stream": true,
         "stream_options": {"include_usage": true, "include_obfuscation": false},
         "logprobs": true, "top_logprobs": 20, "logit_bias": {"3": -100, "4": 1.5},
     }))
@@ -38,7 +40,7 @@ fn all_parameters_arrive() {
         repeat_penalty: 1.5,
         frequency_penalty: -2.0,
         presence_penalty: 2.0,
-        penalty_window: 0,
+        penalty_window: u32::MAX,
         seed: Some(u64::MAX),
         ..Sampler::GREEDY
     };
@@ -47,6 +49,42 @@ fn all_parameters_arrive() {
     assert_eq!(read.stop, ["a", "b"]);
     assert_eq!(read.bias, [Bias { id: 3, add: -100.0 }, Bias { id: 4, add: 1.5 }]);
     assert_eq!(read.delivery, Delivery::Events(StreamUsage::Included));
+}
+
+#[test]
+fn llama_cpps_parameters_arrive() {
+    let read = with(json!({
+        "n": 3, "typical_p": 0.5, "top_n_sigma": 1.5, "repeat_last_n": 64, "dry_multiplier": 0.5, "dry_base": 2,
+        "dry_allowed_length": 3, "dry_penalty_last_n": 100, "dry_sequence_breakers": ["."], "xtc_probability": 0.25,
+        "xtc_threshold": 0.125, "dynatemp_range": 0.5, "dynatemp_exponent": 2, "mirostat": 2, "mirostat_tau": 4,
+        "mirostat_eta": 0.5, "ignore_eos": true,
+    }))
+    .unwrap();
+    let sampler = Sampler {
+        temperature: 1.0,
+        typical_p: 0.5,
+        top_n_sigma: 1.5,
+        penalty_window: 64,
+        dry: Some(Dry { multiplier: 0.5, base: 2.0, allowed_length: 3, window: 100 }),
+        xtc: Some(Xtc { probability: 0.25, threshold: 0.125 }),
+        dynamic_temperature: Some(DynamicTemperature { range: 0.5, exponent: 2.0 }),
+        mirostat: Some(Mirostat { tau: 4.0, eta: 0.5 }),
+        ..Sampler::GREEDY
+    };
+    assert_eq!(read.sampler, sampler);
+    assert_eq!((read.choices, read.at_end, read.dry_breakers), (3, AtEnd::GoOn, vec![".".to_owned()]));
+}
+
+#[test]
+fn what_switches_a_step_off_at_llama_cpp_does_here() {
+    let off = with(json!({
+        "dry_multiplier": 0, "xtc_probability": 0, "dynatemp_range": 0, "mirostat": 0, "top_n_sigma": -1,
+        "repeat_last_n": -1, "typical_p": 1, "ignore_eos": false, "dry_penalty_last_n": -1,
+    }));
+    assert_eq!(off.unwrap().sampler, with(json!({})).unwrap().sampler);
+    assert_eq!(with(json!({"dry_multiplier": 1, "dry_penalty_last_n": 0})).unwrap().sampler.dry, None);
+    let dry = with(json!({"dry_multiplier": 1})).unwrap().sampler.dry.unwrap();
+    assert_eq!((dry.base, dry.allowed_length, dry.window), (1.75, 2, 4096));
 }
 
 #[test]
@@ -80,8 +118,24 @@ fn what_is_out_of_range_is_named() {
         (json!({"max_tokens": "5"}), "max_tokens"),
         (json!({"max_completion_tokens": -5}), "max_completion_tokens"),
         (json!({"max_tokens": 1, "max_completion_tokens": 2}), "max_tokens"),
-        (json!({"n": 2}), "n"),
+        (json!({"n": 9}), "n"),
         (json!({"n": 0}), "n"),
+        (json!({"typical_p": 0}), "typical_p"),
+        (json!({"repeat_last_n": -2}), "repeat_last_n"),
+        (json!({"dry_multiplier": -1}), "dry_multiplier"),
+        (json!({"dry_base": 0.5}), "dry_base"),
+        (json!({"dry_allowed_length": 0}), "dry_allowed_length"),
+        (json!({"dry_sequence_breakers": "x"}), "dry_sequence_breakers"),
+        (json!({"dry_sequence_breakers": ["a", ""]}), "dry_sequence_breakers"),
+        (json!({"xtc_probability": 2}), "xtc_probability"),
+        (json!({"xtc_threshold": -1}), "xtc_threshold"),
+        (json!({"dynatemp_range": -1}), "dynatemp_range"),
+        (json!({"mirostat": 1}), "mirostat"),
+        (json!({"mirostat": 3}), "mirostat"),
+        (json!({"mirostat_eta": 2}), "mirostat_eta"),
+        (json!({"top_n_sigma": "x"}), "top_n_sigma"),
+        (json!({"ignore_eos": 1}), "ignore_eos"),
+        (json!({"response_format": {"type": "json"}}), "response_format.type"),
         (json!({"stream": 1}), "stream"),
         (json!({"stream_options": {}}), "stream_options"),
         (json!({"stream": true, "stream_options": 1}), "stream_options"),
@@ -159,7 +213,6 @@ fn the_policy_is_applied() {
     for (name, value) in [
         ("tools", json!([{"type": "function"}])),
         ("tool_choice", json!("required")),
-        ("response_format", json!({"type": "json_object"})),
         ("functions", json!([{}])),
         ("audio", json!({})),
         ("modalities", json!(["text", "audio"])),

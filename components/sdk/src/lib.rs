@@ -70,6 +70,8 @@ mod bindings {
         ",
         path: ["../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat"],
         additional_derives: [PartialEq],
+        // Holds a session, which is like no other.
+        additional_derives_ignore: ["step"],
         generate_all,
     });
 }

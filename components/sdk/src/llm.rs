@@ -2,20 +2,29 @@
 //!
 //! A [`Session`] is a sequence of tokens and the model's state after it.
 //! [`Session::prefill`] appends tokens, [`Session::generate`] lets the host's
-//! decode loop append more and hands them over in [`Chunk`]s.
+//! decode loop append more and hands them over in [`Chunk`]s, and
+//! [`Session::constrain`] keeps those within a [`Grammar`]. A program that chooses
+//! the tokens itself [`submit`]s steps.
 
 mod ending;
+mod grammar;
+mod step;
+mod together;
 
 use std::rc::Rc;
 
 use crate::bindings::nala::llm::{meter, model, session};
 use ending::Ending;
 
+pub use grammar::Grammar;
+pub use step::{Pending, Step, submit};
+pub use together::Together;
+
 pub use crate::bindings::nala::llm::meter::{Limits, Usage};
-pub use crate::bindings::nala::llm::model::{Info, StateKind};
+pub use crate::bindings::nala::llm::model::{Caps, Info, StateKind};
 pub use crate::bindings::nala::llm::session::{
-    Alt, Bias, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, Mirostat, PrefillInfo, Sampled, Sampler,
-    SessionOptions, Xtc,
+    Alt, Bias, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, Mirostat, PrefillInfo, Priority, Reading,
+    Readout, Sampled, Sampler, SessionOptions, Xtc,
 };
 pub use crate::bindings::nala::llm::types::{Error, QuotaKind, Token};
 
@@ -136,7 +145,7 @@ impl Session {
     /// # Errors
     /// [`Error::Quota`] when the component holds too many sessions.
     pub fn open(model: &Model) -> Result<Self, Error> {
-        Self::open_with(model, SessionOptions { max_tokens: None })
+        Self::open_with(model, SessionOptions::default())
     }
 
     /// Opens an empty session.
@@ -222,9 +231,40 @@ impl Session {
     /// # Errors
     /// As [`Session::open`], and [`Error::Quota`] for too many KV cells.
     pub fn restore(model: &Model, name: &str) -> Result<Option<Self>, Error> {
-        let options = SessionOptions { max_tokens: None };
-        let found = session::Session::restore(&model.0, options, name)?;
+        let found = session::Session::restore(&model.0, SessionOptions::default(), name)?;
         Ok(found.map(|session| Self(Rc::new(session))))
+    }
+
+    /// Has what the session says from here on follow a grammar: its runs, and the
+    /// tokens that [`Readout::Sample`] chooses. A run ends with
+    /// [`Finish::ConstraintDone`] where nothing more may come.
+    ///
+    /// Forks and what is saved have the grammar too, and a session that is rewound
+    /// is at the grammar's place of then. Tokens that are given to the session
+    /// meanwhile must be allowed by it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a grammar of another model,
+    /// [`Error::Quota`] when the component's sessions and grammars take too much.
+    pub fn constrain(&self, grammar: &Grammar) -> Result<(), Error> {
+        self.0.constrain(Some(&grammar.0))
+    }
+
+    /// Lets what the session says be free again.
+    ///
+    /// # Errors
+    /// As [`Session::fork`].
+    pub fn unconstrain(&self) -> Result<(), Error> {
+        self.0.constrain(None)
+    }
+
+    /// Gives the session's work another priority from the next batch on, also while
+    /// a run goes on.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when called faster than the host computes.
+    pub fn set_priority(&self, priority: Priority) -> Result<(), Error> {
+        self.0.set_priority(priority)
     }
 
     /// Starts the host's decode loop and returns at once. One run at a time.
@@ -255,6 +295,18 @@ pub struct Generation {
 }
 
 impl Generation {
+    /// Adds tokens to the session as if the run had generated them, and lets it go
+    /// on behind them: what a tool found, say. Their text does not leave. Tokens
+    /// that were generated before the host took the call stand before them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a run that has ended, [`Error::ContextFull`]
+    /// and [`Error::Quota`] for tokens that do not fit; the run goes on without
+    /// them.
+    pub fn inject(&self, tokens: &[Token]) -> Result<(), Error> {
+        self.run.inject(tokens)
+    }
+
     /// Ends the run within one decode step. What was generated so far can still
     /// be taken; behind it comes [`Error::Cancelled`].
     pub fn cancel(&self) {
@@ -280,6 +332,13 @@ pub fn used() -> Usage {
 #[must_use]
 pub fn limits() -> Limits {
     meter::limit()
+}
+
+impl Default for SessionOptions {
+    /// As many tokens as the context has, and [`Priority::Normal`].
+    fn default() -> Self {
+        Self { max_tokens: None, priority: Priority::Normal }
+    }
 }
 
 impl Sampler {
@@ -326,6 +385,7 @@ impl GenerateOptions {
             flush_tokens: 1,
             flush_ms: 0,
             deadline_ms: None,
+            draft: None,
         }
     }
 

@@ -51,6 +51,10 @@ use serve::Chooser;
 use snapshot::{Budget, Shelf};
 use workers::Workers;
 
+/// Tokens of a block of the prefix cache: beginnings that were computed before are
+/// found in steps of so many.
+pub const CACHE_BLOCK: u32 = prefix::BLOCK as u32;
+
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -166,7 +170,8 @@ impl<C: Clock> Scheduler<C> {
             Command::Generate { id, run, options, outbox } => self.begin_run(id, run, *options, outbox),
             Command::Cancel { id, run } => self.cancel(id, run),
             Command::Close { id, at_step } => self.close(id, at_step),
-            Command::Wake | Command::Shutdown => {}
+            Command::Wake => self.undo_abandoned(),
+            Command::Shutdown => {}
         }
     }
 

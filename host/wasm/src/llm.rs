@@ -6,12 +6,16 @@
 //! guest waits in one of these calls its own store is held, and nothing else:
 //! the work is done by the engine's thread.
 
+mod constraint;
 mod convert;
 mod generation;
+mod handle;
 mod meter;
 mod model;
 mod session;
+mod share;
 mod state;
+mod step;
 
 use wasmtime::Result;
 use wasmtime::component::{HasData, Linker, ResourceTable};
@@ -38,15 +42,23 @@ pub(crate) mod bindings {
             "nala:llm/session.[method]session.park": async | trappable,
             "nala:llm/session.[method]session.save": async | trappable,
             "nala:llm/session.[static]session.restore": async | trappable,
+            "nala:llm/session.[method]session.constrain": async | trappable,
+            "nala:llm/session.[method]session.set-priority": async | trappable,
             "nala:llm/session.[method]generation.next": async | trappable,
+            "nala:llm/session.[method]generation.inject": async | trappable,
+            "nala:llm/session.[method]pending.take": async | trappable,
+            "nala:llm/session.submit": async | trappable,
+            "nala:llm/constraint.[static]grammar.compile": async | trappable,
             default: trappable,
         },
         require_store_data_send: true,
         with: {
             "wasi:io": wasmtime_wasi::p2::bindings::io,
             "nala:llm/model.model": super::model::ModelHandle,
-            "nala:llm/session.session": super::session::SessionHandle,
+            "nala:llm/constraint.grammar": super::constraint::GrammarHandle,
+            "nala:llm/session.session": super::handle::SessionHandle,
             "nala:llm/session.generation": super::generation::GenerationHandle,
+            "nala:llm/session.pending": super::step::PendingHandle,
         },
     });
 }
@@ -71,9 +83,10 @@ fn view(data: &mut StoreData) -> LlmView<'_> {
 }
 
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
-    use bindings::nala::llm::{meter, model, session, types};
+    use bindings::nala::llm::{constraint, meter, model, session, types};
     types::add_to_linker::<_, HasLlm>(linker, view)?;
     model::add_to_linker::<_, HasLlm>(linker, view)?;
+    constraint::add_to_linker::<_, HasLlm>(linker, view)?;
     session::add_to_linker::<_, HasLlm>(linker, view)?;
     meter::add_to_linker::<_, HasLlm>(linker, view)
 }

@@ -35,15 +35,17 @@ pub struct Answer<C, B> {
     pub prompt: PrefillInfo,
     /// Whether log-probabilities are reported.
     pub logprobs: bool,
-    /// What is generated.
+    /// How many answers there are to be.
+    pub choices: usize,
+    /// What is generated, with the choice that it belongs to.
     pub chunks: C,
     /// The bytes of a token.
     pub bytes: B,
 }
 
-/// What can generate an answer; the host's generation, or a list in tests.
-pub trait Chunks: Iterator<Item = Result<Chunk, Error>> {}
-impl<T: Iterator<Item = Result<Chunk, Error>>> Chunks for T {}
+/// What can generate answers; the host's generations, or a list in tests.
+pub trait Chunks: Iterator<Item = (usize, Result<Chunk, Error>)> {}
+impl<T: Iterator<Item = (usize, Result<Chunk, Error>)>> Chunks for T {}
 
 /// What knows the bytes of a token.
 pub trait Bytes: FnMut(Token) -> Vec<u8> {}

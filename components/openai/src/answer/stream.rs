@@ -1,13 +1,15 @@
 //! An answer as server-sent events.
 //!
-//! The order is OpenAI's: a chunk with the role, chunks with content, one with an
-//! empty delta and the reason of the end, one with the usage if asked for, and
-//! `[DONE]`. What fails in the middle is sent as an event with the error envelope,
+//! The order is OpenAI's: for each choice a chunk with the role, chunks with content,
+//! and one with an empty delta and the reason of the end; then one with the usage if
+//! asked for, and `[DONE]`. The chunks of several choices come as they are made. What fails in the middle is sent as an event with the error envelope,
 //! which the official clients raise.
 //!
 //! A token costs two calls of the host, one that fetches it and one that writes
 //! and flushes it, and no allocation of this module: what chunks have in common
 //! is formatted once, and the buffer is used again.
+
+use std::io::Write;
 
 use nala_sdk::Error;
 use nala_sdk::http::BodyWriter;
@@ -27,29 +29,41 @@ impl<C: Chunks, B: Bytes> Answer<C, B> {
     pub fn stream(mut self, usage: StreamUsage, out: &mut BodyWriter) -> Result<(), Error> {
         let mut events = Events::new(&self.head, usage);
         let mut count = 0;
-        // Goes out together with the first token.
-        events.delta::<B>(Delta::Role, None);
+        let mut begun = vec![false; self.choices];
+        let mut going = self.choices;
         let ended = loop {
-            let chunk: Chunk = match self.chunks.next() {
-                Some(Ok(chunk)) => chunk,
-                Some(Err(error)) => break Err(error.into()),
+            let (index, chunk): (usize, Chunk) = match self.chunks.next() {
+                Some((index, Ok(chunk))) => (index, chunk),
+                Some((_, Err(error))) => break Err(error.into()),
                 None => break Err(broke_off()),
             };
+            if let Some(begun) = begun.get_mut(index)
+                && !std::mem::replace(begun, true)
+            {
+                // Goes out together with the first token.
+                events.delta::<B>(index, Delta::Role, None);
+            }
             count += chunk.tokens.len() as u64;
             // A token may hold a part of a character, and no text yet.
             let reported = self.logprobs && !chunk.tokens.is_empty();
             if !chunk.text.is_empty() || reported {
                 let logprobs = reported.then_some((chunk.tokens.as_slice(), &mut self.bytes));
-                events.delta(Delta::Content(&chunk.text), logprobs);
+                events.delta(index, Delta::Content(&chunk.text), logprobs);
             }
             if let Some(finish) = chunk.finish {
-                break finish_reason(finish);
+                match finish_reason(finish) {
+                    Ok(reason) => events.delta::<B>(index, Delta::End(reason), None),
+                    Err(error) => break Err(error),
+                }
+                going -= 1;
+                if going == 0 {
+                    break Ok(());
+                }
             }
             events.send(out)?;
         };
         match ended {
-            Ok(reason) => {
-                events.delta::<B>(Delta::End(reason), None);
+            Ok(()) => {
                 if usage == StreamUsage::Included {
                     events.usage(self.prompt, count);
                 }
@@ -89,22 +103,25 @@ impl Events {
         Self { buffer: Vec::with_capacity(1024), head: bytes, tail }
     }
 
-    fn delta<B: Bytes>(&mut self, delta: Delta<'_>, tokens: Option<(&[Sampled], &mut B)>) {
+    fn delta<B: Bytes>(&mut self, index: usize, delta: Delta<'_>, tokens: Option<(&[Sampled], &mut B)>) {
         let out = &mut self.buffer;
         out.extend_from_slice(&self.head);
+        out.extend_from_slice(b"{\"index\":");
+        // A vector takes all that is written.
+        let _ = write!(out, "{index}");
         let reason = match delta {
             Delta::Role => {
-                out.extend_from_slice(b"{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
+                out.extend_from_slice(b",\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
                 None
             }
             Delta::Content(text) => {
-                out.extend_from_slice(b"{\"index\":0,\"delta\":{\"content\":\"");
+                out.extend_from_slice(b",\"delta\":{\"content\":\"");
                 json::escaped(text, out);
                 out.extend_from_slice(b"\"}");
                 None
             }
             Delta::End(reason) => {
-                out.extend_from_slice(b"{\"index\":0,\"delta\":{}");
+                out.extend_from_slice(b",\"delta\":{}");
                 Some(reason)
             }
         };

@@ -20,10 +20,15 @@ fn chunk(text: &str, tokens: &[Token], finish: Option<Finish>) -> Result<Chunk, 
 }
 
 fn answer(chunks: Vec<Result<Chunk, Error>>) -> Answer<impl Chunks, impl Bytes> {
+    answers(1, chunks.into_iter().map(|chunk| (0, chunk)).collect())
+}
+
+fn answers(choices: usize, chunks: Vec<(usize, Result<Chunk, Error>)>) -> Answer<impl Chunks, impl Bytes> {
     Answer {
         head: head(),
         prompt: PrefillInfo { cached: 2, computed: 3 },
         logprobs: false,
+        choices,
         chunks: chunks.into_iter(),
         bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
     }
@@ -159,4 +164,52 @@ fn log_probabilities_are_reported_in_both_shapes() {
     let events = events(asked(answer(chunks())), StreamUsage::Absent);
     let content: Value = serde_json::from_str(&events[1]).unwrap();
     assert_eq!(number(&content["choices"][0]["logprobs"]["content"]), number(&json!(expected)));
+}
+
+/// Two answers whose chunks come in turns; the second one ends first.
+fn two() -> Answer<impl Chunks, impl Bytes> {
+    answers(
+        2,
+        vec![
+            (1, chunk("b", &[2], None)),
+            (0, chunk("a", &[1], None)),
+            (1, chunk("B", &[2, 3], Some(Finish::Length))),
+            (0, chunk("A", &[1], Some(Finish::ConstraintDone))),
+        ],
+    )
+}
+
+#[test]
+fn choices_are_told_apart_by_their_index() {
+    let body: Value = serde_json::from_slice(&two().whole().unwrap()).unwrap();
+    let choice = |index: usize| {
+        let choice = &body["choices"][index];
+        (choice["index"].clone(), choice["message"]["content"].clone(), choice["finish_reason"].clone())
+    };
+    assert_eq!(choice(0), (json!(0), json!("aA"), json!("stop")));
+    assert_eq!(choice(1), (json!(1), json!("bB"), json!("length")));
+    assert_eq!(body["usage"]["completion_tokens"], 5);
+    assert_eq!(body["usage"]["prompt_tokens"], 5, "the prompt counts once");
+
+    let events = events(two(), StreamUsage::Included);
+    let (done, chunks) = events.split_last().unwrap();
+    assert_eq!(done, "[DONE]");
+    let (usage, chunks) = chunks.split_last().unwrap();
+    assert!(usage.contains("\"completion_tokens\":5"), "{usage}");
+    for (index, text, reason) in [(0, "aA", "stop"), (1, "bB", "length")] {
+        let own: Vec<Value> =
+            parsed(chunks).into_iter().filter(|chunk| chunk["choices"][0]["index"] == index).collect();
+        assert_eq!(own[0]["choices"][0]["delta"]["role"], "assistant");
+        let said: String = own.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str()).collect();
+        assert_eq!(said, text);
+        assert_eq!(own.last().unwrap()["choices"][0]["finish_reason"], reason);
+    }
+}
+
+#[test]
+fn an_answer_with_a_choice_that_broke_off_is_none() {
+    let half = || answers(2, vec![(0, chunk("a", &[1], Some(Finish::Length))), (1, chunk("b", &[2], None))]);
+    assert_eq!(half().whole().unwrap_err().status, 500);
+    let events = events(half(), StreamUsage::Absent);
+    assert!(events.last().unwrap().contains("broke off"), "{events:?}");
 }

@@ -1,9 +1,9 @@
 //! Single parameters: of which kind they are and within which range.
 
-use nala_sdk::llm::{MAX_LOGPROBS, Sampler};
+use nala_sdk::llm::MAX_LOGPROBS;
 use serde_json::{Map, Value};
 
-use super::{DEFAULT_MIN_P, Delivery, StreamUsage};
+use super::{Delivery, StreamUsage};
 use crate::brief::{brief, short};
 use crate::error::ApiError;
 
@@ -11,7 +11,7 @@ use crate::error::ApiError;
 pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
 
 impl Fields<'_> {
-    fn wrong(name: &str, must: &str, value: &Value) -> ApiError {
+    pub(super) fn wrong(name: &str, must: &str, value: &Value) -> ApiError {
         ApiError::invalid(name, format!("'{name}' must be {must}, not {}", brief(value)))
     }
 
@@ -23,7 +23,7 @@ impl Fields<'_> {
         }
     }
 
-    fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
+    pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
         match self.0.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
@@ -31,7 +31,7 @@ impl Fields<'_> {
         }
     }
 
-    fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
+    pub(super) fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
         let Some(value) = self.0.get(name) else { return Ok(None) };
         match value.as_f64() {
             #[allow(clippy::cast_possible_truncation, reason = "the range is small")]
@@ -46,32 +46,6 @@ impl Fields<'_> {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
             _ => Err(Self::wrong(name, &format!("an integer from {least} to {most}"), value)),
         }
-    }
-
-    pub(super) fn sampler(&self) -> Result<Sampler, ApiError> {
-        let top_p = self.number("top_p", 0.0, 1.0)?;
-        let top_k = self.integer("top_k", 0, u64::from(u32::MAX))?;
-        let min_p = self.number("min_p", 0.0, 1.0)?;
-        let uncut = top_p.is_none() && top_k.is_none();
-        let seed = match self.0.get("seed") {
-            None => None,
-            Some(value) => {
-                let seed = value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned));
-                Some(seed.ok_or_else(|| Self::wrong("seed", "an integer", value))?)
-            }
-        };
-        Ok(Sampler {
-            temperature: self.number("temperature", 0.0, 2.0)?.unwrap_or(1.0),
-            top_p: top_p.unwrap_or(1.0),
-            top_k: top_k.and_then(|k| u32::try_from(k).ok()).unwrap_or(0),
-            min_p: min_p.unwrap_or(if uncut { DEFAULT_MIN_P } else { 0.0 }),
-            repeat_penalty: self.number("repeat_penalty", 0.1, 10.0)?.unwrap_or(1.0),
-            frequency_penalty: self.number("frequency_penalty", -2.0, 2.0)?.unwrap_or(0.0),
-            presence_penalty: self.number("presence_penalty", -2.0, 2.0)?.unwrap_or(0.0),
-            penalty_window: 0,
-            seed,
-            ..Sampler::GREEDY
-        })
     }
 
     pub(super) fn max_tokens(&self) -> Result<Option<u32>, ApiError> {

@@ -17,10 +17,10 @@ impl<C: Clock> Scheduler<C> {
     /// Ends what has passed its deadline or waited too long, and hands over
     /// tokens that have gathered long enough.
     pub(super) fn expire(&mut self, now: Duration) {
+        self.undo_abandoned();
         let max_wait = self.config.max_wait;
         let mut late = Vec::new();
         let mut refused = Vec::new();
-        let mut abandoned = Vec::new();
         let mut given_up = Vec::new();
         let sequences = &self.sequences;
         let is_at_work = |id: &SessionId| sequences.get(id).is_some_and(|s| !matches!(s.work, Work::Idle));
@@ -30,9 +30,7 @@ impl<C: Clock> Scheduler<C> {
             match &sequence.work {
                 Work::Idle => {}
                 Work::Prefill(prefill) => {
-                    if prefill.answer.is_closed() {
-                        abandoned.push(id);
-                    } else if overdue(prefill.wait.blocked, max_wait, now) {
+                    if overdue(prefill.wait.blocked, max_wait, now) {
                         refused.push(id);
                     }
                 }
@@ -55,6 +53,18 @@ impl<C: Clock> Scheduler<C> {
         for id in refused {
             self.fail(id, Error::Busy);
         }
+    }
+
+    /// Undoes prefills and steps that nobody waits for any more.
+    ///
+    /// Whoever drops one wakes the engine, so this is done before the next thing
+    /// that is asked of the session, which would otherwise find it at work.
+    pub(super) fn undo_abandoned(&mut self) {
+        let is_abandoned = |id: &SessionId| {
+            let work = self.sequences.get(id).map(|sequence| &sequence.work);
+            matches!(work, Some(Work::Prefill(prefill)) if prefill.answer.is_closed())
+        };
+        let abandoned: Vec<SessionId> = self.at_work.iter().copied().filter(is_abandoned).collect();
         for id in abandoned {
             self.metrics.cancelled.inc();
             self.fail(id, Error::Cancelled);

@@ -22,34 +22,37 @@ pub(super) fn error(error: engine::Error) -> Error {
     }
 }
 
+fn sampling(s: wit::Sampler, breakers: Vec<u32>) -> engine::Sampling {
+    engine::Sampling {
+        repeat_penalty: s.repeat_penalty,
+        frequency_penalty: s.frequency_penalty,
+        presence_penalty: s.presence_penalty,
+        penalty_window: s.penalty_window,
+        dry: s.dry.map(|dry| engine::Dry {
+            multiplier: dry.multiplier,
+            base: dry.base,
+            allowed_length: dry.allowed_length,
+            window: dry.window,
+            breakers,
+        }),
+        top_n_sigma: s.top_n_sigma,
+        top_k: s.top_k,
+        typical_p: s.typical_p,
+        top_p: s.top_p,
+        min_p: s.min_p,
+        xtc: s.xtc.map(|xtc| engine::Xtc { probability: xtc.probability, threshold: xtc.threshold }),
+        temperature: s.temperature,
+        dynamic_temperature: s
+            .dynamic_temperature
+            .map(|dynamic| engine::DynamicTemperature { range: dynamic.range, exponent: dynamic.exponent }),
+        mirostat: s.mirostat.map(|mirostat| engine::Mirostat { tau: mirostat.tau, eta: mirostat.eta }),
+        seed: s.seed,
+    }
+}
+
 pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions {
-    let s = options.sampler;
     engine::GenerateOptions {
-        sampling: engine::Sampling {
-            repeat_penalty: s.repeat_penalty,
-            frequency_penalty: s.frequency_penalty,
-            presence_penalty: s.presence_penalty,
-            penalty_window: s.penalty_window,
-            dry: s.dry.map(|dry| engine::Dry {
-                multiplier: dry.multiplier,
-                base: dry.base,
-                allowed_length: dry.allowed_length,
-                window: dry.window,
-                breakers: options.dry_breakers,
-            }),
-            top_n_sigma: s.top_n_sigma,
-            top_k: s.top_k,
-            typical_p: s.typical_p,
-            top_p: s.top_p,
-            min_p: s.min_p,
-            xtc: s.xtc.map(|xtc| engine::Xtc { probability: xtc.probability, threshold: xtc.threshold }),
-            temperature: s.temperature,
-            dynamic_temperature: s
-                .dynamic_temperature
-                .map(|dynamic| engine::DynamicTemperature { range: dynamic.range, exponent: dynamic.exponent }),
-            mirostat: s.mirostat.map(|mirostat| engine::Mirostat { tau: mirostat.tau, eta: mirostat.eta }),
-            seed: s.seed,
-        },
+        sampling: sampling(options.sampler, options.dry_breakers),
         max_new: options.max_new,
         stop_tokens: options.stop_tokens,
         stop_text: options.stop_text,
@@ -59,7 +62,7 @@ pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions 
         flush_tokens: options.flush_tokens,
         flush_after: Duration::from_millis(options.flush_ms.into()),
         deadline: options.deadline_ms.map(|ms| Duration::from_millis(ms.into())),
-        draft: None,
+        draft: options.draft,
     }
 }
 
@@ -71,8 +74,39 @@ pub(super) fn chunk(chunk: engine::Chunk) -> wit::Chunk {
     }
 }
 
+pub(super) fn priority(priority: wit::Priority) -> engine::Priority {
+    match priority {
+        wit::Priority::Background => engine::Priority::Background,
+        wit::Priority::Normal => engine::Priority::Normal,
+        wit::Priority::Interactive => engine::Priority::Interactive,
+    }
+}
+
+pub(super) fn readout(readout: wit::Readout) -> engine::Readout {
+    match readout {
+        // There are no tokens of a run that a repetition could reach over.
+        wit::Readout::Sample(sampler) => engine::Readout::Sample(Box::new(sampling(sampler, Vec::new()))),
+        wit::Readout::Top(n) => engine::Readout::Top(n),
+        wit::Readout::LogprobsOf(tokens) => engine::Readout::LogprobsOf(tokens),
+        wit::Readout::Entropy => engine::Readout::Entropy,
+    }
+}
+
+pub(super) fn readings(readings: Result<Vec<engine::Reading>, engine::Error>) -> Result<Vec<wit::Reading>, Error> {
+    let one = |reading| match reading {
+        engine::Reading::Token(token) => wit::Reading::Token(sampled(token)),
+        engine::Reading::Top(top) => wit::Reading::Top(top.into_iter().map(alt).collect()),
+        engine::Reading::Logprobs(logprobs) => wit::Reading::Logprobs(logprobs),
+        engine::Reading::Entropy(entropy) => wit::Reading::Entropy(entropy),
+    };
+    readings.map(|all| all.into_iter().map(one).collect()).map_err(error)
+}
+
+fn alt(alternative: engine::Alternative) -> wit::Alt {
+    wit::Alt { id: alternative.token, logprob: alternative.logprob }
+}
+
 fn sampled(token: engine::Sampled) -> wit::Sampled {
-    let alt = |a: engine::Alternative| wit::Alt { id: a.token, logprob: a.logprob };
     wit::Sampled {
         id: token.token,
         logprob: token.logprob,

@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use super::bindings::nala::llm::session::{Chunk, HostGeneration};
 use super::bindings::nala::llm::types::{Error, QuotaKind};
-use super::session::SessionHandle;
+use super::handle::Place;
 use super::state::Usage;
 use super::{LlmView, convert};
 
@@ -22,7 +22,7 @@ pub struct GenerationHandle {
     generation: Generation,
     _lease: Lease,
     usage: Arc<Usage>,
-    run: Run,
+    place: Place,
     /// Whether the run may produce fewer tokens than the guest asked for, since
     /// the guest's KV cells do not suffice.
     cut_short: bool,
@@ -34,17 +34,9 @@ pub struct GenerationHandle {
     queue_counted: bool,
 }
 
-/// Names a run and its session. The session may be gone, and its place in the
-/// table another's; the number is no other run's.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    pub(super) session: u32,
-    pub(super) number: u64,
-}
-
 impl GenerationHandle {
-    pub(super) fn new(generation: Generation, lease: Lease, usage: Arc<Usage>, run: Run, cut_short: bool) -> Self {
-        Self { generation, _lease: lease, usage, run, cut_short, ended: false, owed: false, queue_counted: false }
+    pub(super) fn new(generation: Generation, lease: Lease, usage: Arc<Usage>, place: Place, cut_short: bool) -> Self {
+        Self { generation, _lease: lease, usage, place, cut_short, ended: false, owed: false, queue_counted: false }
     }
 
     async fn next(&mut self) -> Result<Option<Chunk>, Error> {
@@ -79,13 +71,6 @@ impl Pollable for Ready {
     }
 }
 
-impl LlmView<'_> {
-    /// The session that stands where the run's did, if one does.
-    fn session_of(&mut self, run: Run) -> Option<&mut SessionHandle> {
-        self.table.get_mut(&Resource::new_borrow(run.session)).ok()
-    }
-}
-
 impl HostGeneration for LlmView<'_> {
     fn subscribe(&mut self, generation: Resource<GenerationHandle>) -> Result<Resource<DynPollable>> {
         let ready = Ready(self.table.get(&generation)?.generation.readiness());
@@ -96,13 +81,31 @@ impl HostGeneration for LlmView<'_> {
     async fn next(&mut self, generation: Resource<GenerationHandle>) -> Result<Result<Option<Chunk>, Error>> {
         let handle = self.table.get_mut(&generation)?;
         let next = handle.next().await;
-        let run = handle.run;
+        let place = handle.place;
         if handle.ended
-            && let Some(session) = self.session_of(run)
+            && let Some(session) = self.session_of(place)
         {
-            session.end(run.number);
+            session.end(place.number);
         }
         Ok(next)
+    }
+
+    async fn inject(&mut self, generation: Resource<GenerationHandle>, tokens: Vec<u32>) -> Result<Result<(), Error>> {
+        let place = self.table.get(&generation)?.place;
+        let (count, max) = (tokens.len() as u64, self.state.max_kv_cells);
+        let running = self.session_of(place).filter(|session| session.has_run(place.number));
+        let before = match running.map(|session| session.widen(count, max)).transpose() {
+            Ok(before) => before,
+            Err(error) => return Ok(Err(error)),
+        };
+        let done = self.table.get_mut(&generation)?.generation.inject(tokens).await;
+        if let (Some(before), Some(session)) = (before, self.session_of(place)) {
+            session.widened(&done, before);
+        }
+        if done.is_ok() {
+            self.state.usage.prompt_tokens.fetch_add(count, Ordering::Relaxed);
+        }
+        Ok(done.map_err(convert::error))
     }
 
     fn cancel(&mut self, generation: Resource<GenerationHandle>) -> Result<()> {
@@ -112,11 +115,12 @@ impl HostGeneration for LlmView<'_> {
 
     fn drop(&mut self, generation: Resource<GenerationHandle>) -> Result<()> {
         let handle = self.table.delete(generation)?;
-        let run = handle.run;
-        // Cancels the run, if it goes on, before its session is looked at.
+        let place = handle.place;
+        // Cancels the run, if it goes on, before its session is looked at. The batch
+        // under way may still add a token.
         drop(handle);
-        if let Some(session) = self.session_of(run) {
-            session.abandon(run.number);
+        if let Some(session) = self.session_of(place) {
+            session.abandon(place.number, 1);
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use nala_engine::pool::AcquireError;
-use nala_engine::{Engine, Lease, StateKind};
+use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind, Tokenizer};
 use tokio::sync::Semaphore;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
-use super::bindings::nala::llm::model::{Host, HostModel, Info, StateKind as WitStateKind};
+use super::bindings::nala::llm::model::{Caps, Host, HostModel, Info, StateKind as WitStateKind};
 use super::bindings::nala::llm::types::Error;
 use super::{LlmView, convert};
 use crate::cpu::{CpuClock, measure};
@@ -72,6 +72,19 @@ async fn apart<T: Send + 'static>(
     Ok(done)
 }
 
+fn caps(engine: &Engine) -> Caps {
+    let (info, abilities) = (engine.info(), engine.abilities());
+    let all = [
+        (Caps::REWIND, info.rewind() == Rewind::Anywhere),
+        (Caps::FORK, abilities.copy),
+        (Caps::SHIFT, abilities.shift),
+        (Caps::SNAPSHOT, abilities.snapshot),
+        (Caps::ADAPTERS, !info.adapters.is_empty()),
+        (Caps::EMBEDDINGS, info.embeddings.is_some()),
+    ];
+    all.into_iter().filter(|(_, has)| *has).fold(Caps::empty(), |caps, (cap, _)| caps | cap)
+}
+
 impl Host for LlmView<'_> {
     fn available(&mut self) -> Result<Vec<String>> {
         Ok(self.state.models.names().map(str::to_owned).collect())
@@ -121,6 +134,8 @@ impl HostModel for LlmView<'_> {
                 StateKind::Recurrent => WitStateKind::Recurrent,
                 StateKind::Hybrid => WitStateKind::Hybrid,
             },
+            caps: caps(engine),
+            cache_block: CACHE_BLOCK,
         })
     }
 

@@ -111,8 +111,8 @@ pub(crate) struct LlmState {
     /// Who shares beginnings and saved sessions: the component, by its name.
     pub(crate) scope: Arc<str>,
     pub(crate) sessions: u32,
-    /// Runs started so far, which numbers them.
-    pub(crate) runs: u64,
+    /// Runs and steps started so far, which numbers them.
+    pub(crate) works: u64,
     pub(crate) max_kv_cells: u64,
     pub(crate) usage: Arc<Usage>,
 }
@@ -126,6 +126,8 @@ pub(crate) struct Usage {
     pub(crate) queue_us: AtomicU64,
     /// KV cells set aside for sessions.
     pub(crate) kv_cells: AtomicU64,
+    /// Bytes of the grammars that handles and sessions hold.
+    pub(crate) grammar_bytes: AtomicU64,
 }
 
 impl Usage {
@@ -142,7 +144,7 @@ impl LlmState {
             KvLimit::Cells(cells) => cells,
             KvLimit::Share(_) => known.unwrap_or(0),
         };
-        Self { models, scope, sessions: 0, runs: 0, max_kv_cells, usage: Arc::default() }
+        Self { models, scope, sessions: 0, works: 0, max_kv_cells, usage: Arc::default() }
     }
 
     /// A model was opened, of which nothing may have been known before.

@@ -84,6 +84,14 @@ impl Bench {
         Self::load(config, model, Grant { limits, ..Grant::default() }, "behaviours")
     }
 
+    /// The guest that misbehaves, with a second model, `other`.
+    pub fn with_two_models() -> Self {
+        let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+        let other = loaded("other", Fake::default().load());
+        let grant = Grant { models: vec![other], ..Grant::default() };
+        Self::load_in(runtime, Fake::default().load(), grant, "behaviours")
+    }
+
     /// A guest that has prompts rendered, and a renderer that misbehaves.
     pub fn rendering(config: RuntimeConfig, limits: Limits, renderer: Limits) -> Self {
         let runtime = Runtime::new(config).unwrap();
@@ -99,7 +107,8 @@ impl Bench {
     fn load_in(runtime: Runtime, model: LoadedModel, grant: Grant, name: &str) -> Self {
         let model = loaded("alphabet", model);
         let engine = model.loaded().unwrap().engine().clone();
-        let grant = Grant { models: vec![model], withheld: vec!["secret".into()], ..grant };
+        let models = [vec![model], grant.models].concat();
+        let grant = Grant { models, withheld: vec!["secret".into()], ..grant };
         let app = runtime.load(&runtime.compile(name, Source::File(&guest(name))).unwrap(), grant).unwrap();
         Self { runtime, engine, app }
     }

@@ -97,6 +97,16 @@ fn a_step_that_nobody_waits_for_is_undone() {
 }
 
 #[test]
+fn a_session_whose_step_was_dropped_takes_the_next_call() {
+    let mut bench = bench();
+    let id = bench.ready(3);
+    drop(submit(&mut bench, vec![(id, letters("xyz"), Vec::new())]));
+    bench.scheduler.handle(Command::Wake);
+    bench.rewind(id, 2).unwrap();
+    assert_eq!(bench.scheduler.sequences[&id].tokens.len(), 2);
+}
+
+#[test]
 fn a_seed_draws_differently_at_each_place_and_the_same_each_time() {
     let mut bench = bench();
     let draw = Readout::Sample(Box::new(Sampling { temperature: 100.0, seed: Some(1), ..Sampling::GREEDY }));

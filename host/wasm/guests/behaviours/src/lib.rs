@@ -7,7 +7,9 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::OutputStream;
 
+mod grammar;
 mod model;
+mod step;
 
 struct Handler;
 
@@ -73,6 +75,19 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/model" => text(out, &model::about()),
             "/open" => text(out, &model::open_named(query)),
             "/hold" => model::hold(out, query),
+            "/grammars" => text(out, &grammar::grammars()),
+            "/grammars-refused" => text(out, &grammar::refused()),
+            "/grammars-held" => text(out, &grammar::held()),
+            "/grammar-of-another" => text(out, &grammar::of_another_model()),
+            "/compile" => text(out, &grammar::compile()),
+            "/steps" => text(out, &step::steps()),
+            "/steps-refused" => text(out, &step::refused()),
+            "/steps-counted" => text(out, &step::counted()),
+            "/steps-dropped" => text(out, &step::dropped(query.parse().unwrap_or(1))),
+            "/steps-huge" => text(out, &step::huge(query.parse().unwrap_or(0))),
+            "/steps-many" => text(out, &step::many(query.parse().unwrap_or(0))),
+            "/inject" => text(out, &step::inject()),
+            "/priorities" => text(out, &step::priorities(query.parse().unwrap_or(0))),
             "/pollable" => text(out, &model::pollable()),
             _ => drop(begin(out, 404)),
         }

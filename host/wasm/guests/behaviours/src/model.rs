@@ -4,9 +4,9 @@ use wasip2::http::types::{OutgoingBody, ResponseOutparam};
 
 use bindings::nala::llm::meter;
 use bindings::nala::llm::model::{self, Model};
-use bindings::nala::llm::session::{GenerateOptions, Sampler, Session, SessionOptions};
+use bindings::nala::llm::session::{GenerateOptions, Priority, Sampler, Session, SessionOptions};
 
-mod bindings {
+pub(crate) mod bindings {
     #![allow(missing_docs, reason = "generated")]
     wit_bindgen::generate!({
         path: ["../../../../wit/wasi-io", "../../../../wit/nala-llm"],
@@ -16,25 +16,29 @@ mod bindings {
     });
 }
 
-fn options(max_new: u32) -> GenerateOptions {
+const SESSION: SessionOptions = SessionOptions { max_tokens: None, priority: Priority::Normal };
+
+pub(crate) const GREEDY: Sampler = Sampler {
+    repeat_penalty: 1.0,
+    frequency_penalty: 0.0,
+    presence_penalty: 0.0,
+    penalty_window: 0,
+    dry: None,
+    top_n_sigma: 0.0,
+    top_k: 0,
+    typical_p: 1.0,
+    top_p: 1.0,
+    min_p: 0.0,
+    xtc: None,
+    temperature: 0.0,
+    dynamic_temperature: None,
+    mirostat: None,
+    seed: None,
+};
+
+pub(crate) fn options(max_new: u32) -> GenerateOptions {
     GenerateOptions {
-        sampler: Sampler {
-            repeat_penalty: 1.0,
-            frequency_penalty: 0.0,
-            presence_penalty: 0.0,
-            penalty_window: 0,
-            dry: None,
-            top_n_sigma: 0.0,
-            top_k: 0,
-            typical_p: 1.0,
-            top_p: 1.0,
-            min_p: 0.0,
-            xtc: None,
-            temperature: 0.0,
-            dynamic_temperature: None,
-            mirostat: None,
-            seed: None,
-        },
+        sampler: GREEDY,
         max_new,
         stop_tokens: vec![],
         stop_text: vec![],
@@ -45,12 +49,13 @@ fn options(max_new: u32) -> GenerateOptions {
         flush_tokens: 1,
         flush_ms: 0,
         deadline_ms: None,
+        draft: None,
     }
 }
 
-fn open() -> (Model, Session) {
+pub(crate) fn open() -> (Model, Session) {
     let model = Model::open(&model::available()[0]).unwrap();
-    let session = Session::open(&model, SessionOptions { max_tokens: None }).unwrap();
+    let session = Session::open(&model, SESSION).unwrap();
     (model, session)
 }
 
@@ -78,7 +83,7 @@ pub(crate) fn generate_forever(out: ResponseOutparam) {
     while let Ok(Some(_)) = run.next() {}
 }
 
-fn say(session: &Session, n: u32) -> String {
+pub(crate) fn say(session: &Session, n: u32) -> String {
     let run = session.generate(&options(n)).unwrap();
     let mut text = String::new();
     while let Some(chunk) = run.next().unwrap() {
@@ -97,13 +102,12 @@ pub(crate) fn programs() -> String {
     said.push(say(&session, 3));
     child.save("name").unwrap();
     drop(child);
-    let none = SessionOptions { max_tokens: None };
-    let restored = Session::restore(&model, none, "name").unwrap().unwrap();
+    let restored = Session::restore(&model, SESSION, "name").unwrap().unwrap();
     restored.park().unwrap();
     said.push(format!("{} {}", restored.length(), say(&restored, 3)));
     restored.evict(5, 10).unwrap();
     said.push(format!("{} {}", restored.length(), say(&restored, 2)));
-    let missing = Session::restore(&model, none, "other").unwrap().is_none();
+    let missing = Session::restore(&model, SESSION, "other").unwrap().is_none();
     let again = open().1;
     let info = again.prefill(&model.encode(&"abc".repeat(10), false).unwrap()).unwrap();
     let cells = meter::used().kv_cells;
@@ -120,7 +124,7 @@ pub(crate) fn sessions() -> String {
     let model = Model::open(&model::available()[0]).unwrap();
     let mut all = Vec::new();
     loop {
-        match Session::open(&model, SessionOptions { max_tokens: None }) {
+        match Session::open(&model, SESSION) {
             Ok(session) => all.push(session),
             Err(error) => return format!("{} sessions, then {error:?}", all.len()),
         }
@@ -211,10 +215,12 @@ pub(crate) fn about() -> String {
     let bytes = model.decode(&model.encode("héllo", false).unwrap()).unwrap();
     let bad = model.decode(&[u32::MAX]).is_err();
     format!(
-        "{} {} {} {missing:?} {withheld:?} {:?} {bad}",
+        "{} {} {} {missing:?} {withheld:?} {:?} {} {:?} {bad}",
         info.name,
         info.arch,
         info.n_vocab,
+        info.caps,
+        info.cache_block,
         String::from_utf8(bytes)
     )
 }
@@ -225,7 +231,7 @@ pub(crate) fn open_named(name: &str) -> String {
         Ok(model) => model,
         Err(error) => return format!("{error:?}"),
     };
-    let session = Session::open(&model, SessionOptions { max_tokens: None }).unwrap();
+    let session = Session::open(&model, SESSION).unwrap();
     session.prefill(&model.encode("!", false).unwrap()).unwrap();
     let cells = meter::limit().kv_cells;
     format!("{} says {} with {cells} cells of {:?}", model.info().name, say(&session, 3), model::available())
@@ -236,7 +242,7 @@ pub(crate) fn open_named(name: &str) -> String {
 pub(crate) fn hold(out: ResponseOutparam, name: &str) {
     let run = {
         let model = Model::open(name).unwrap();
-        let session = Session::open(&model, SessionOptions { max_tokens: None }).unwrap();
+        let session = Session::open(&model, SESSION).unwrap();
         session.prefill(&model.encode("!", false).unwrap()).unwrap();
         session.generate(&options(3)).unwrap()
     };

@@ -1,0 +1,107 @@
+//! Guests that choose the tokens themselves, over many sessions at once.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::Bench;
+use nala_engine::fake::Fake;
+use nala_engine::{GenerateOptions, LoadedModel, SessionOptions};
+use nala_wasm::{Limits, RuntimeConfig};
+
+/// A model whose batches take a while.
+fn slow(time: Duration) -> LoadedModel {
+    let before_decode = Arc::new(move |_: &[_]| {
+        std::thread::sleep(time);
+        Ok(())
+    });
+    Fake { before_decode, ..Fake::default() }.load()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_reads_what_was_asked_of_each_session() {
+    let bench = Bench::new(Limits::default());
+    // Behind m comes n, behind x y; neither is added.
+    assert_eq!(bench.text("/steps").await, "110 121 true true true [4, 4, 3] 11 no");
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_that_cannot_be_begin_nothing() {
+    let bench = Bench::with_two_models();
+    let told = bench.text("/steps-refused").await;
+    let lines: Vec<&str> = told.lines().collect();
+    let says = [
+        "over no sessions",
+        "session of step 2 stands in the list before",
+        "of one model",
+        "outside the vocabulary",
+        "at most 20",
+        "at most 16 readouts",
+        "Quota(QuotaKind::Kv)",
+        "run still goes on",
+        "step still goes on",
+    ];
+    for (line, said) in lines.iter().zip(says) {
+        assert!(line.starts_with("Err(") && line.contains(said), "{said}: {line}");
+    }
+    assert_eq!(lines[9], "[true, true, true, true, true, true, true] true");
+    // 3 tokens in each of three sessions; then one of a step and 9 of a run more.
+    assert_eq!(lines[10..], ["[Ok([])] 9 19"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_steps_take_in_counts_like_prefills() {
+    let bench = Bench::new(Limits::default());
+    assert_eq!(bench.text("/steps-counted").await, "[9, 39, 16, 16] true true 39");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_steps_are_undone() {
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), slow(Duration::from_millis(2)));
+    for times in [1, 2, 50] {
+        assert_eq!(bench.text(&format!("/steps-dropped?{times}")).await, "true [2, 2] 4", "{times} times");
+    }
+    bench.until_empty().await;
+    assert!(bench.engine.metrics().cancelled.get() >= 50, "{}", bench.engine.metrics().cancelled.get());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn huge_lists_harm_only_who_sends_them() {
+    let bench = Bench::new(Limits::default());
+    let quota = "Err(Error::Quota(QuotaKind::Kv))";
+    assert_eq!(bench.text("/steps-huge?100000").await, format!("{quota} {quota} Some(Finish::Length)"));
+    let told = bench.text("/steps-many?900").await;
+    assert!(told.contains("session of step 1 stands"), "{told}");
+    // More bytes than a call may hand over, and more handles than there may be.
+    assert!(bench.get("/steps-huge?4500000").await.is_err());
+    assert!(bench.get("/steps-many?10000").await.is_err());
+    assert_eq!(bench.text("/hello").await, "hello");
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_behind_tokens_that_are_added() {
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), slow(Duration::from_millis(20)));
+    let told = bench.text("/inject").await;
+    assert!(told.starts_with("23 26 26 20 true 26 Some(Error::InvalidArgument("), "{told}");
+    assert!(told.contains("the run has ended"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_get_no_answer_wait_for_the_engine() {
+    let batch = Duration::from_millis(20);
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), slow(batch));
+    let mut busy = bench.engine.open_session(SessionOptions::default()).unwrap();
+    busy.prefill(vec![97; 4]).await.unwrap();
+    let mut run = busy.generate(GenerateOptions::greedy(1_000)).unwrap();
+    let neighbour = tokio::spawn(async move { while let Ok(Some(_)) = run.next().await {} });
+    let begin = Instant::now();
+    assert_eq!(bench.text("/priorities?80").await, "gh 8");
+    // 160 calls, of which 8 may be unseen at a time.
+    assert!(begin.elapsed() > batch * 10, "they took {:?}", begin.elapsed());
+    neighbour.abort();
+}
