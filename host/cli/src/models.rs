@@ -69,6 +69,12 @@ impl Loader {
     /// error says what to do.
     pub(crate) fn pool(&self, asked: &[ModelName]) -> anyhow::Result<ModelPool> {
         let mut found = asked.iter().map(|model| self.look_up(model)).collect::<anyhow::Result<Vec<_>>>()?;
+        let extras = self.extras()?;
+        if let (Some(default), Some(draft)) = (found.first_mut(), &extras.draft) {
+            let size = std::fs::metadata(draft).map_or(0, |meta| meta.len());
+            default.bytes = default.bytes.saturating_add(memory::estimate(draft, size, &self.options));
+        }
+        let found = found;
         refuse_doubles(asked, &found)?;
         self.refuse_unknown_residents(&found)?;
         let residence = |model: &Found| match found.as_slice() {
@@ -76,12 +82,6 @@ impl Loader {
             _ if self.models.resident.contains(&model.name) => Residence::Resident,
             _ => Residence::OnDemand,
         };
-        let extras = self.extras()?;
-        if let (Some(default), Some(draft)) = (found.first_mut(), &extras.draft) {
-            let size = std::fs::metadata(draft).map_or(0, |meta| meta.len());
-            default.bytes = default.bytes.saturating_add(memory::estimate(draft, size, &self.options));
-        }
-        let found = found;
         let needs: Vec<_> = found.iter().map(|model| (model.bytes, residence(model))).collect();
         let budget = self.budget(&needs);
         let plain = Extras { adapters: Vec::new(), draft: None };
