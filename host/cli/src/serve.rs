@@ -1,6 +1,7 @@
 //! The life of a serving host: listeners, then what they serve, then the end.
 
 mod ending;
+mod resident;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -76,6 +77,7 @@ where
         .with_readiness(readiness.clone());
     let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
+    registry.register_collector(Box::new(resident::ResidentMemory));
     let registry = Arc::new(RwLock::new(registry));
     let admin = Admin::start(args, &registry, &readiness).await?;
     let address = server.local_addr();

@@ -51,10 +51,6 @@ use serve::Chooser;
 use snapshot::{Budget, Shelf};
 use workers::Workers;
 
-/// Tokens of a block of the prefix cache: beginnings that were computed before are
-/// found in steps of so many.
-pub const CACHE_BLOCK: u32 = prefix::BLOCK as u32;
-
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
