@@ -113,9 +113,9 @@ fn walk(grammar: &Grammar, choices: &[u8], json: bool) {
         let text: Vec<u8> = said.iter().filter_map(|&token| u8::try_from(token).ok()).collect();
         let text = String::from_utf8(text).unwrap();
         let parsed = serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string());
-        let fine = parsed.as_ref().is_ok_and(|_| true)
-            || parsed.is_err_and(|e| e.contains("out of range") || e.contains("recursion limit"));
-        assert!(fine, "not JSON: {text:?}");
+        // Numbers that f64 cannot hold and deep nesting are JSON all the same.
+        let fine = |error: &String| error.contains("out of range") || error.contains("recursion limit");
+        assert!(parsed.as_ref().err().is_none_or(fine), "not JSON: {text:?}");
     }
     let back = choices.len() % (said.len() + 1);
     if matcher.rollback(back).is_err() {
