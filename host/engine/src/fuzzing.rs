@@ -135,8 +135,10 @@ fn walk(grammar: &Grammar, choices: &[u8], json: bool) {
 pub fn text(data: &[u8]) {
     let [stops, cut, rest @ ..] = data else { return };
     let (stop_bytes, rest) = rest.split_at(usize::from(*stops).min(rest.len()));
-    let stops: Vec<String> =
-        String::from_utf8_lossy(stop_bytes).split(',').filter(|stop| !stop.is_empty()).map(str::to_owned).collect();
+    let stops = String::from_utf8_lossy(stop_bytes).into_owned();
+    // A text may end in half a character, which becomes U+FFFD when all is over.
+    let usable = |stop: &&str| !stop.is_empty() && !stop.contains(char::REPLACEMENT_CHARACTER);
+    let stops: Vec<String> = stops.split(',').filter(usable).map(str::to_owned).collect();
     let whole = assemble(&stops, std::iter::once(rest));
     let pieces = assemble(&stops, rest.chunks(usize::from(*cut).max(1)));
     let bytes = assemble(&stops, rest.chunks(1));
