@@ -1,9 +1,12 @@
 //! Answers that have to be of a certain form, and several of them at once.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nala_e2e::chat;
 use nala_e2e::host::Host;
+use nala_e2e::raw::Raw;
 use serde_json::{Value, json};
 
 fn person() -> Value {
@@ -131,36 +134,71 @@ fn several_choices_come_with_their_index() {
 /// Schemas that are wrong or too much work, with what the answer must speak of.
 fn hostile() -> Vec<(Value, &'static str)> {
     let deep = (0..100).fold(json!({"type": "null"}), |inner, _| json!({"type": "array", "items": inner}));
-    let tower = (0..6).fold("a".to_owned(), |inner, _| format!("({inner}){{1,60}}"));
     let wide: String = (0..900).map(|n| format!("(x{n}|y{n})*z")).collect();
     vec![
         (json!({"type": "wizard"}), "wizard"),
         (deep, "deep"),
         (json!({"type": "string", "pattern": "("}), "pattern"),
         (json!({"type": "string", "pattern": wide}), "bytes"),
-        (json!({"type": "string", "pattern": tower}), ""),
-        (json!({"$ref": "https://example.com/schema.json"}), ""),
+        (json!({"$ref": "https://example.com/schema.json"}), "example.com"),
     ]
+}
+
+/// A schema that may be too much work, or not.
+fn heavy() -> Value {
+    let tower = (0..6).fold("[ab]".to_owned(), |inner, _| format!("({inner}|x){{1,60}}"));
+    json!({"type": "string", "pattern": format!("^{tower}$")})
 }
 
 #[test]
 fn a_hostile_schema_is_refused_in_time_and_disturbs_nobody() {
     let host = Host::up();
-    let (url, base) = (host.url("/v1/chat/completions"), host.url(""));
-    let story = chat::request("Tell me a long story about a fox.", 300);
-    let alone = chat::streamed_text(&chat::stream(&base, &story));
-    let neighbour = std::thread::spawn(move || chat::streamed_text(&chat::stream(&base, &story)));
-    for (schema, says) in hostile() {
+    let url = host.url("/v1/chat/completions");
+    let mut story = chat::request("Count from 1 to 100000, one number a line.", 4000);
+    story["stream"] = true.into();
+    story["ignore_eos"] = true.into();
+    let mut neighbour = Raw::post(&host.address, "/v1/chat/completions", &story.to_string());
+    neighbour.read_until("\"content\":");
+    let enough = Arc::new(AtomicBool::new(false));
+    let neighbour = std::thread::spawn({
+        let enough = Arc::clone(&enough);
+        move || longest_silence(neighbour, &enough)
+    });
+    let ask = |schema: Value| {
         let mut request = chat::request("Hello", 8);
         request["response_format"] =
             json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}});
         let begin = Instant::now();
-        let (status, answer) = chat::post(&url, &request.to_string());
+        let answer = chat::post(&url, &request.to_string());
+        assert!(begin.elapsed() < Duration::from_secs(10), "{request}: {:?}", begin.elapsed());
+        answer
+    };
+    let (status, answer) = ask(heavy());
+    assert!([200, 400].contains(&status), "{answer}");
+    for (schema, says) in hostile() {
+        let (status, answer) = ask(schema);
         assert_eq!(status, 400, "{says}: {answer}");
         assert_eq!(answer["error"]["param"], "response_format.json_schema.schema", "{answer}");
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(message.contains(says) && message.len() < 900, "{says}: {message}");
-        assert!(begin.elapsed() < Duration::from_secs(10), "{says}: {:?}", begin.elapsed());
     }
-    assert_eq!(neighbour.join().unwrap(), alone);
+    enough.store(true, Ordering::Relaxed);
+    let (silence, tokens) = neighbour.join().unwrap();
+    assert!(tokens >= 5, "only {tokens} tokens came meanwhile");
+    // A grammar may be compiled for 5 seconds, in which a token takes milliseconds.
+    assert!(silence < Duration::from_secs(3), "nothing came for {silence:?}");
+}
+
+/// Reads a stream until it is enough: the longest time between two of its events,
+/// and how many there were.
+fn longest_silence(mut stream: Raw, enough: &AtomicBool) -> (Duration, u32) {
+    let (mut longest, mut events) = (Duration::ZERO, 0);
+    while !enough.load(Ordering::Relaxed) {
+        let begin = Instant::now();
+        let event = stream.read_until("\n\n");
+        assert!(!event.contains("[DONE]"), "it ended after {events} tokens");
+        longest = longest.max(begin.elapsed());
+        events += 1;
+    }
+    (longest, events)
 }

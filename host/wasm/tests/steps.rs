@@ -5,11 +5,12 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::Bench;
 use nala_engine::fake::Fake;
-use nala_engine::{GenerateOptions, LoadedModel, SessionOptions};
+use nala_engine::{BatchEntry, LoadedModel};
 use nala_wasm::{Limits, RuntimeConfig};
 
 /// A model whose batches take a while.
@@ -92,16 +93,27 @@ async fn a_run_goes_on_behind_tokens_that_are_added() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_that_get_no_answer_wait_for_the_engine() {
-    let batch = Duration::from_millis(20);
-    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), slow(batch));
-    let mut busy = bench.engine.open_session(SessionOptions::default()).unwrap();
-    busy.prefill(vec![97; 4]).await.unwrap();
-    let mut run = busy.generate(GenerateOptions::greedy(1_000)).unwrap();
-    let neighbour = tokio::spawn(async move { while let Ok(Some(_)) = run.next().await {} });
-    let begin = Instant::now();
-    assert_eq!(bench.text("/priorities?80").await, "gh 8");
-    // 160 calls, of which 8 may be unseen at a time.
-    assert!(begin.elapsed() > batch * 10, "they took {:?}", begin.elapsed());
-    neighbour.abort();
+async fn calls_that_get_no_answer_do_not_pile_up() {
+    // Batches with the token 200 last until the switch is turned.
+    let hold = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&hold);
+    let before_decode = Arc::new(move |batch: &[BatchEntry]| {
+        while batch.iter().any(|entry| entry.token == 200) && switch.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    });
+    let model = Fake { before_decode, ..Fake::default() }.load();
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), model);
+    // A few go through, …
+    assert_eq!(bench.text("/priorities?4").await, "4 times");
+    let app = bench.app.clone();
+    let mut many =
+        tokio::spawn(async move { app.handle(common::request("/priorities?100")).await.map(|r| r.status()) });
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut many).await;
+    assert!(early.is_err(), "200 calls went to an engine that hears none: {early:?}");
+    // … more when the engine has seen them.
+    hold.store(false, Ordering::Release);
+    assert_eq!(many.await.unwrap().unwrap(), 200);
+    bench.until_empty().await;
 }
