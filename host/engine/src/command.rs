@@ -127,11 +127,12 @@ pub(crate) enum Command {
         name: String,
         reply: Reply<()>,
     },
-    /// Makes a session of what was saved. False: nothing was.
+    /// Makes a session of what was saved, and tells the bytes of its grammar. None:
+    /// nothing was.
     Restore {
         name: String,
         new: NewSession,
-        reply: Reply<bool>,
+        reply: Reply<Option<u64>>,
     },
     Prefill {
         id: SessionId,

@@ -203,10 +203,13 @@ impl Engine {
     /// As [`Engine::open_session`], and [`Error::ContextFull`] for more tokens
     /// than the options allow.
     pub async fn restore_session(&self, options: SessionOptions, name: &str) -> Result<Option<Session>, Error> {
-        let (session, new) = self.shared.new_session(&options)?;
+        let (mut session, new) = self.shared.new_session(&options)?;
         let name = name.to_owned();
         let found = self.shared.ask(|reply| Command::Restore { name, new, reply }).await?;
-        Ok(found.then_some(session))
+        Ok(found.map(|grammar_bytes| {
+            session.grammar_bytes = grammar_bytes;
+            session
+        }))
     }
 
     /// What the backend can do with sequences.
@@ -280,6 +283,7 @@ impl Shared {
             state: Arc::default(),
             working: Arc::default(),
             runs: 0,
+            grammar_bytes: 0,
             options: SessionOptions { max_tokens: Some(max_tokens), ..options.clone() },
         };
         let (state, scope) = (Arc::clone(&session.state), Arc::clone(&options.scope));

@@ -30,7 +30,7 @@ mod workers;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::backend::{Abilities, Backend, BackendLimits, BatchEntry};
 use crate::clock::Clock;
@@ -80,6 +80,8 @@ pub(crate) struct Scheduler<C> {
     prefixes: PrefixCache,
     shelf: Shelf,
     budget: Budget,
+    /// What a token of a state in RAM takes, as far as is known.
+    bytes_a_token: f64,
     abilities: Abilities,
     pace: Pace,
     /// Guesses what runs will say.
@@ -87,6 +89,8 @@ pub(crate) struct Scheduler<C> {
     embeddings: Embeddings,
     /// The adapter of the latest batch.
     adapter: Option<usize>,
+    /// Until when the latest batch waits for what grammars allow.
+    patience: Instant,
     /// Follow grammars beside the engine thread.
     workers: Workers,
     /// Whether wrong guesses can be taken back: the model can step back.
@@ -124,11 +128,13 @@ impl<C: Clock> Scheduler<C> {
             prefixes: PrefixCache::default(),
             shelf: Shelf::new(),
             budget: Budget::new(config.snapshot_bytes),
+            bytes_a_token: 0.0,
             abilities,
             pace: Pace::default(),
             draft: None,
             embeddings: Embeddings::default(),
             adapter: None,
+            patience: Instant::now(),
             workers: Workers::new(),
             can_reject: true,
             uses: 0,
@@ -176,22 +182,20 @@ impl<C: Clock> Scheduler<C> {
         let now = self.clock.now();
         self.expire(now);
         self.hear_guides(now);
-        let embedded = self.embed_some();
+        let answered = self.answer_computed() | self.embed_some();
         let plan = self.plan();
         self.note_blocked(&plan.blocked, now);
         if plan.shares.is_empty() {
-            return if embedded || self.wait_for_a_guide() {
-                Progress::Worked
-            } else {
-                self.relieve(&plan.blocked, now)
-            };
+            let relieved = self.relieve(&plan.blocked, now);
+            return if answered || self.wait_for_a_guide() { Progress::Worked } else { relieved };
         }
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
         }
+        let shares = self.place_all(plan.shares);
         self.tidy_cells();
-        self.guess(&plan.shares);
-        let shares = self.fill_batch(plan.shares, now);
+        self.guess(&shares);
+        let shares = self.fill_batch(shares, now);
         if !shares.is_empty() {
             self.decode(&shares);
         }

@@ -16,7 +16,7 @@ const PATIENCE: u32 = 50;
 /// A thread that cancels calls which are past their time.
 ///
 /// Fuel bounds the work of a call in most grammars, and this bounds the rest:
-/// the calls are made on the engine thread, where everybody waits for them.
+/// the threads that make the calls are few, and everybody's grammars wait for them.
 pub(super) struct Watchdog {
     inner: Arc<Inner>,
 }

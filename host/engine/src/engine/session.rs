@@ -43,6 +43,7 @@ pub struct Session {
     /// Whether a run or a submitted step goes on.
     pub(super) working: Arc<AtomicBool>,
     pub(super) runs: u64,
+    pub(super) grammar_bytes: u64,
     pub(super) options: SessionOptions,
 }
 
@@ -51,6 +52,13 @@ impl Session {
     #[must_use]
     pub fn len(&self) -> u32 {
         self.state.len.load(Ordering::Acquire)
+    }
+
+    /// What the grammar takes that it was restored with, as [`Grammar::bytes`] tells;
+    /// 0 without one.
+    #[must_use]
+    pub fn restored_grammar_bytes(&self) -> u64 {
+        self.grammar_bytes
     }
 
     /// Whether it holds none.

@@ -34,6 +34,9 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn begin_step(&mut self, step: StepCommand) {
         let StepCommand { id, input, readouts, reply } = step;
         let answer = Answer::Readings(readouts, reply);
+        if answer.is_closed() {
+            return;
+        }
         if let Err(error) = self.may_take(id, input.len()) {
             return answer.refuse(error);
         }
@@ -45,16 +48,8 @@ impl<C: Clock> Scheduler<C> {
             let text = "the session is empty and the step has no input: there is nothing to read";
             return answer.refuse(Error::InvalidArgument(text.into()));
         }
-        if sequence.guide.is_none()
-            && let Some(logits) = sequence.logits.take()
-        {
-            self.chooser.answer(sequence, answer, &logits);
-            sequence.logits = Some(logits);
-            return;
-        }
-        // The last token is decoded again, also where its logits are there and only a
-        // grammar has to be asked.
-        if sequence.todo() == 0 {
+        // The logits were not kept: the last token is decoded again.
+        if sequence.logits.is_none() && sequence.todo() == 0 {
             let again = sequence.in_kv().saturating_sub(1);
             self.cut(id, again);
         }
@@ -65,9 +60,11 @@ impl<C: Clock> Scheduler<C> {
         let now = self.clock.now();
         let Some(sequence) = self.sequences.get_mut(&id) else { return answer.refuse(Error::Cancelled) };
         let before = sequence.tokens.len();
-        sequence.tokens.extend(tokens);
-        sequence.logits = None;
-        sequence.keys = None;
+        if !tokens.is_empty() {
+            sequence.tokens.extend(tokens);
+            sequence.logits = None;
+            sequence.keys = None;
+        }
         let samples = answer.samples();
         sequence.work = Work::Prefill(Prefill { answer, before, cached: 0, wait: Wait::new(now) });
         match (&mut sequence.guide, samples) {
@@ -147,6 +144,9 @@ impl<C: Clock> Scheduler<C> {
         // One token must still fit, or the run could not go on.
         if tokens.len() >= free as usize {
             return Err(Error::ContextFull { free: free.saturating_sub(1) });
+        }
+        if tokens.is_empty() {
+            return Ok(());
         }
         sequence.tokens.extend(tokens);
         sequence.publish_len();

@@ -24,7 +24,7 @@ struct Held {
     seq: SeqId,
     /// Tokens whose state it has.
     tokens: Vec<Token>,
-    /// When it was last asked about.
+    /// The call in which it was last asked about.
     used: u64,
 }
 
@@ -42,7 +42,10 @@ pub(super) struct DraftModel {
     limits: BackendLimits,
     held: BTreeMap<SessionId, Held>,
     free: Vec<SeqId>,
+    /// Counts calls.
     uses: u64,
+    /// Cells that sessions asked about in this call will come to take.
+    promised: usize,
     /// Seconds that one more token takes for all sessions of a step, once known.
     round: Option<f64>,
 }
@@ -51,7 +54,7 @@ impl DraftModel {
     pub(super) fn new(backend: Box<dyn Backend>) -> Self {
         let limits = backend.limits();
         let free = (0..limits.sequences).rev().map(SeqId).collect();
-        Self { backend, limits, held: BTreeMap::new(), free, uses: 0, round: None }
+        Self { backend, limits, held: BTreeMap::new(), free, uses: 0, promised: 0, round: None }
     }
 
     /// What a guessed token costs, in seconds; 0 while that is not known.
@@ -59,16 +62,21 @@ impl DraftModel {
         self.round.unwrap_or(0.0)
     }
 
-    /// Guesses for each question. None are given for a session that it is still
-    /// catching up with, or after a failure.
+    /// Guesses for each question: none for a session that it is still catching up
+    /// with. One that it has no room for is left out, and all are after a failure.
     pub(super) fn guess(&mut self, asks: &[Ask<'_>]) -> BTreeMap<SessionId, Vec<Token>> {
+        self.uses += 1;
+        self.promised = 0;
         let mut guesses: BTreeMap<SessionId, Vec<Token>> = BTreeMap::new();
+        let mut lagging: BTreeMap<SessionId, Vec<Token>> = BTreeMap::new();
         let mut todo: Vec<(SessionId, Vec<Token>)> = Vec::new();
         for ask in asks {
             let Some(rest) = self.catch_up(ask) else { continue };
             // It is to say something only where it knows everything before.
             if rest.len() == ask.tokens.len() - self.len(ask.id) {
                 guesses.insert(ask.id, Vec::new());
+            } else {
+                lagging.insert(ask.id, Vec::new());
             }
             todo.push((ask.id, rest));
         }
@@ -92,6 +100,7 @@ impl DraftModel {
                 break;
             }
         }
+        guesses.extend(lagging);
         guesses
     }
 
@@ -114,7 +123,6 @@ impl DraftModel {
             self.forget(ask.id);
             return None;
         }
-        self.uses += 1;
         if !self.held.contains_key(&ask.id) {
             if self.free.is_empty() {
                 self.forget_the_oldest(ask.id);
@@ -137,12 +145,13 @@ impl DraftModel {
         let known = held.tokens.len();
         let rest: Vec<Token> = ask.tokens.get(known..)?.iter().take(CATCH_UP).copied().collect();
         let wanted = rest.len() + ask.most;
-        while self.cells() + wanted > self.limits.kv_cells as usize {
+        while self.cells() + self.promised + wanted > self.limits.kv_cells as usize {
             if !self.forget_the_oldest(ask.id) {
                 self.forget(ask.id);
                 return None;
             }
         }
+        self.promised += wanted;
         Some(rest)
     }
 
@@ -151,9 +160,10 @@ impl DraftModel {
     }
 
     /// Forgets the session that was not asked about for the longest time, other than
-    /// `keep`.
+    /// `keep` and those that are asked about now: they would come back at once.
     fn forget_the_oldest(&mut self, keep: SessionId) -> bool {
-        let others = self.held.iter().filter(|(id, _)| **id != keep);
+        let now = self.uses;
+        let others = self.held.iter().filter(|(id, held)| **id != keep && held.used != now);
         let oldest = others.min_by_key(|(_, held)| held.used).map(|(&id, _)| id);
         oldest.inspect(|&id| self.forget(id)).is_some()
     }

@@ -44,11 +44,11 @@ impl<C: Clock> Scheduler<C> {
                 list.iter().filter(|candidate| candidate.adapter == adapter).copied().collect()
             };
             let plan = plan::plan(&of(&decodes), &of(&prompts), self.room(), &self.config);
+            blocked.extend(plan.blocked);
             if !plan.shares.is_empty() {
                 self.adapter = adapter;
-                return plan;
+                return Plan { shares: plan.shares, blocked };
             }
-            blocked.extend(plan.blocked);
         }
         Plan { shares: Vec::new(), blocked }
     }
@@ -101,6 +101,13 @@ impl<C: Clock> Scheduler<C> {
         work.sort_by_key(|(since, waiting)| (*since, waiting.item.id));
         let work = work.into_iter().map(|(_, waiting)| waiting).collect();
         self.fair.order(work)
+    }
+
+    /// Gives those of a batch their places, with what is known of their state. Who
+    /// finds none is left out.
+    pub(super) fn place_all(&mut self, mut shares: Vec<Share>) -> Vec<Share> {
+        shares.retain(|share| self.place(share.id));
+        shares
     }
 
     /// Adds guesses to runs whose share is all they have to decode, where the batch
@@ -164,6 +171,12 @@ impl<C: Clock> Scheduler<C> {
             .filter_map(|&(id, most)| Some(draft::Ask { id, tokens: &self.sequences.get(&id)?.tokens, most }));
         let asks: Vec<draft::Ask<'_>> = asks.collect();
         let guesses = model.guess(&asks);
+        for (id, _) in wanted.iter().filter(|(id, _)| !guesses.contains_key(id)) {
+            if let Some(Work::Run(run)) = self.sequences.get_mut(id).map(|s| &mut s.work) {
+                // There is no room for it: asking costs, and gives nothing.
+                run.odds.model.saw(1, 0);
+            }
+        }
         for (id, tokens) in guesses {
             if let Some(Work::Run(run)) = self.sequences.get_mut(&id).map(|s| &mut s.work) {
                 run.draft = Draft { tokens, source: Source::Model };
@@ -177,9 +190,6 @@ impl<C: Clock> Scheduler<C> {
         self.batch.clear();
         let mut placed = Vec::with_capacity(shares.len());
         for share in shares {
-            if !self.place(share.id) {
-                continue;
-            }
             let Some(sequence) = self.sequences.get(&share.id) else { continue };
             let tokens = share.tokens.min(u32::try_from(sequence.todo()).unwrap_or(u32::MAX));
             let guessed = sequence.draft().len();

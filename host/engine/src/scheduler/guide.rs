@@ -3,17 +3,18 @@
 //! Following a grammar can be slow, and slow on purpose, so it never happens on the
 //! engine thread: what a run has said goes to a [`Workers`] thread, and while the
 //! batch is decoded the thread finds out what may come next. A run whose answer is
-//! late sits out; the batch does not wait for it.
+//! late sits out; the batch does not wait for it but a moment.
 //!
 //! A guide knows its grammar and where in the session it began; how far along it is
 //! follows from the tokens. So a session that is forked, rewound, saved or given
 //! tokens needs nothing special: the matcher goes back to what it has in common with
 //! the session and takes in the rest.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use super::workers::{Feed, Found, Job, News, Workers};
+use super::workers::{Errand, Feed, Found, Job, News, Workers, too_much};
 use crate::Token;
 use crate::constraint::{Grammar, TokenMask};
 use crate::error::Error;
@@ -42,7 +43,7 @@ enum State {
     /// At hand.
     Here(Feed),
     /// With a worker.
-    Away(Receiver<News>),
+    Away(Errand),
 }
 
 /// What is known of what may come next.
@@ -55,6 +56,11 @@ enum Next {
     Mask,
     /// All of it.
     Known(TokenMask),
+    /// A worker is on an errand that is no longer wanted. There is one at a time for
+    /// a guide, however often its session changes.
+    CalledOff,
+    /// There is no worker.
+    Unserved,
 }
 
 /// What a guide has to say.
@@ -87,7 +93,7 @@ impl Guide {
 
     /// One for a session that holds the same.
     pub(super) fn twin(&self) -> Self {
-        Self::new(self.grammar.clone(), self.since)
+        Self { credit: self.credit, ..Self::new(self.grammar.clone(), self.since) }
     }
 
     /// What is followed.
@@ -103,32 +109,37 @@ impl Guide {
     /// Notes that the session was shortened.
     pub(super) fn rewound(&mut self, to: usize) {
         self.since = self.since.min(to);
-        self.next = Next::Unasked;
+        self.outdated();
     }
 
     /// Notes that tokens before its beginning were taken out.
     pub(super) fn moved_up(&mut self, count: usize) {
         self.since = self.since.saturating_sub(count);
-        self.next = Next::Unasked;
+        self.outdated();
     }
 
-    /// Has a worker find out what may come after `tokens`, the session's.
-    pub(super) fn ask(&mut self, tokens: &[Token], jump: Jump, workers: &mut Workers) {
+    /// Has a worker find out what may come after `tokens`, the session's, for a
+    /// tenant.
+    pub(super) fn ask(&mut self, tokens: &[Token], jump: Jump, tenant: &Arc<str>, workers: &mut Workers) {
+        if let State::Away(errand) = &self.state {
+            errand.call_off();
+            self.next = Next::CalledOff;
+            return;
+        }
         let feed = match std::mem::replace(&mut self.state, State::Fresh) {
-            State::Fresh => None,
-            State::Here(feed) => Some(feed),
-            State::Away(news) => fetch(&news),
+            State::Here(feed) => feed,
+            State::Fresh | State::Away(_) => Feed::new(&self.grammar),
         };
-        let feed = feed.unwrap_or_else(|| Feed::new(&self.grammar));
         let own = tokens.get(self.since..).unwrap_or_default();
-        match workers.send(Job { feed, tokens: own.to_vec(), jump }) {
-            Ok(news) => {
-                self.state = State::Away(news);
+        let (tenant, time) = (Arc::clone(tenant), self.credit);
+        match workers.send(Job { feed, tokens: own.to_vec(), jump, tenant, time }) {
+            Ok(errand) => {
+                self.state = State::Away(errand);
                 self.next = Next::Asked(tokens.len());
             }
             Err(feed) => {
                 self.state = State::Here(feed);
-                self.next = Next::Unasked;
+                self.next = Next::Unserved;
             }
         }
     }
@@ -143,16 +154,30 @@ impl Guide {
         matches!(self.next, Next::Mask | Next::Known(_))
     }
 
+    /// Whether work has to wait for a word, where its tokens are computed or are not.
+    pub(super) fn is_awaited(&self, is_computed: bool) -> bool {
+        match &self.next {
+            Next::Unasked | Next::Asked(_) | Next::CalledOff | Next::Unserved => true,
+            Next::Mask | Next::Known(_) => is_computed,
+        }
+    }
+
     /// What there is to say about a session that holds `held` tokens, waiting for
     /// it up to `patience`.
     pub(super) fn listen(&mut self, held: usize, patience: Duration) -> Word {
-        let asked = match &self.next {
+        match &self.next {
             Next::Unasked => return Word::Silence,
             Next::Known(_) => return Word::Ready,
-            Next::Asked(at) => Some(*at),
-            Next::Mask => None,
+            Next::Unserved => {
+                self.next = Next::Unasked;
+                return Word::Fails(Error::Busy);
+            }
+            Next::Asked(_) | Next::Mask | Next::CalledOff => {}
+        }
+        let State::Away(Errand { news, .. }) = &self.state else {
+            self.next = Next::Unasked;
+            return Word::Silence;
         };
-        let State::Away(news) = &self.state else { return Word::Silence };
         let word = match news.try_recv() {
             Err(TryRecvError::Empty) if !patience.is_zero() => news.recv_timeout(patience),
             Err(TryRecvError::Empty) => Err(RecvTimeoutError::Timeout),
@@ -166,34 +191,33 @@ impl Guide {
                 self.next = Next::Unasked;
                 Word::Fails(Error::Constraint("following this grammar failed unexpectedly".into()))
             }
-            Ok(News::Forced(tokens, ends)) if asked == Some(held) => {
+            Ok(News::Forced(tokens, ends)) if matches!(self.next, Next::Asked(at) if at == held) => {
                 self.next = Next::Mask;
                 Word::Forced(tokens, ends)
             }
-            // The session was given tokens in the meantime: asked again.
+            // The session was given tokens in the meantime, or has changed.
             Ok(News::Forced(..)) => {
-                self.next = Next::Unasked;
+                self.next = Next::CalledOff;
                 Word::Silence
             }
-            Ok(News::Found(Found { feed, mask, took })) => {
-                self.state = State::Here(feed);
-                self.credit = (self.credit + CREDIT_A_TOKEN).min(CREDIT);
-                match (mask, self.credit.checked_sub(took)) {
-                    (Err(error), _) => {
-                        self.next = Next::Unasked;
-                        Word::Fails(error)
-                    }
-                    (Ok(_), None) => {
-                        self.next = Next::Unasked;
-                        let text = "this grammar takes too much work for each token; make it less ambiguous";
-                        Word::Fails(Error::Constraint(text.into()))
-                    }
-                    (Ok(mask), Some(credit)) => {
-                        self.credit = credit;
-                        self.next = Next::Known(mask);
-                        Word::Ready
-                    }
-                }
+            Ok(News::Found(found)) => self.found(found),
+        }
+    }
+
+    /// The worker is back.
+    fn found(&mut self, found: Found) -> Word {
+        let Found { feed, mask, took } = found;
+        self.state = State::Here(feed);
+        let credit = (self.credit + CREDIT_A_TOKEN).min(CREDIT).checked_sub(took);
+        self.credit = credit.unwrap_or_default();
+        let was = std::mem::replace(&mut self.next, Next::Unasked);
+        match (was, mask, credit) {
+            (Next::CalledOff, ..) => Word::Silence,
+            (_, Err(error), _) => Word::Fails(error),
+            (_, Ok(_), None) => Word::Fails(too_much()),
+            (_, Ok(mask), Some(_)) => {
+                self.next = Next::Known(mask);
+                Word::Ready
             }
         }
     }
@@ -206,9 +230,16 @@ impl Guide {
         }
     }
 
-    /// Notes that the session has changed: what is known is of no more use.
+    /// Notes that the session has changed: what is known, or being found out, is of
+    /// no more use.
     pub(super) fn outdated(&mut self) {
-        self.next = Next::Unasked;
+        self.next = match &self.state {
+            State::Away(errand) => {
+                errand.call_off();
+                Next::CalledOff
+            }
+            State::Fresh | State::Here(_) => Next::Unasked,
+        };
     }
 }
 
@@ -219,12 +250,4 @@ pub(super) enum Jump {
     Ahead,
     /// Each token is sampled, though there may be no choice.
     Never,
-}
-
-/// What a worker has done already. None: it is still at it, and is left to itself.
-fn fetch(news: &Receiver<News>) -> Option<Feed> {
-    news.try_iter().find_map(|news| match news {
-        News::Found(found) => Some(found.feed),
-        News::Forced(..) => None,
-    })
 }

@@ -31,17 +31,31 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
-    /// Where nothing else can be done: waits for a grammar. False: nobody does.
+    /// Where nothing else can be done: waits for a grammar. False: nobody has to.
     pub(super) fn wait_for_a_guide(&mut self) -> bool {
-        let waits = |sequence: &Sequence| {
-            sequence.guide.is_some() && !matches!(sequence.work, Work::Idle) && !is_stalled(sequence)
-        };
-        let waiting = self.at_work.iter().copied().find(|id| self.sequences.get(id).is_some_and(waits));
-        let Some(id) = waiting else { return false };
+        let awaits = |id: &SessionId| self.sequences.get(id).is_some_and(awaits_guide);
+        let Some(id) = self.at_work.iter().copied().find(awaits) else { return false };
         let now = self.clock.now();
         let until = Instant::now() + PATIENCE;
         self.hear_guide(id, Patience::ForAll(until), now);
         true
+    }
+
+    /// Answers steps whose logits were kept, or came before their mask. A few at a
+    /// time: each looks at whole vocabularies.
+    pub(super) fn answer_computed(&mut self) -> bool {
+        let is_due = |id: &SessionId| {
+            let Some(sequence) = self.sequences.get(id) else { return false };
+            let Work::Prefill(prefill) = &sequence.work else { return false };
+            let known = !prefill.answer.samples() || sequence.guide.as_ref().is_none_or(|guide| guide.mask().is_some());
+            sequence.todo() == 0 && sequence.logits.is_some() && known
+        };
+        let due: Vec<SessionId> = self.at_work.iter().copied().filter(is_due).take(ANSWERS_A_STEP).collect();
+        let now = self.clock.now();
+        for &id in &due {
+            self.go_on_late(id, now);
+        }
+        !due.is_empty()
     }
 
     /// Hears one word. Whether there may be another.
@@ -111,6 +125,20 @@ impl<C: Clock> Scheduler<C> {
             Work::Prefill(prefill) => self.end_prefill(id, prefill, logits),
         }
     }
+}
+
+/// The most steps that are answered from kept logits before each batch.
+const ANSWERS_A_STEP: usize = 16;
+
+/// Whether a session's work has to wait for its grammar.
+fn awaits_guide(sequence: &Sequence) -> bool {
+    let samples = match &sequence.work {
+        Work::Idle => false,
+        Work::Run(_) => !is_stalled(sequence),
+        Work::Prefill(prefill) => prefill.answer.samples(),
+    };
+    let is_computed = sequence.todo() == 0 && sequence.logits.is_some();
+    samples && sequence.guide.as_ref().is_some_and(|guide| guide.is_awaited(is_computed))
 }
 
 /// Whether a run waits for its reader.

@@ -51,23 +51,27 @@ impl<C: Clock> Scheduler<C> {
         if self.cells.idle() > IDLE_CELLS
             && let Some(oldest) = self.prefixes.oldest_in_cells()
         {
-            self.shelve(oldest);
+            // Where there is no room for it, it is better slow than lost.
+            self.move_to_ram(oldest);
         }
     }
 
     /// Moves an entry of the prefix cache from its cells to RAM, or drops it where
     /// there is no room.
     fn shelve(&mut self, id: EntryId) {
-        let Some(Kept::InCells(seq, cells)) = self.prefixes.get(id).map(|entry| &entry.kept) else { return };
-        let (seq, len) = (*seq, u32::try_from(cells.len()).unwrap_or(u32::MAX));
-        match self.snapshot_of(seq, len, 0) {
-            Some(snapshot) => {
-                if let Some(was) = self.prefixes.moved_to_ram(id, snapshot) {
-                    self.give_back(was);
-                }
-            }
-            None => self.forget(id),
+        if !self.move_to_ram(id) {
+            self.forget(id);
         }
+    }
+
+    fn move_to_ram(&mut self, id: EntryId) -> bool {
+        let Some(Kept::InCells(seq, cells)) = self.prefixes.get(id).map(|entry| &entry.kept) else { return false };
+        let (seq, len) = (*seq, u32::try_from(cells.len()).unwrap_or(u32::MAX));
+        let Some(snapshot) = self.snapshot_of(seq, len, 0) else { return false };
+        if let Some(was) = self.prefixes.moved_to_ram(id, snapshot) {
+            self.give_back(was);
+        }
+        true
     }
 
     /// Drops an entry of the prefix cache.

@@ -72,6 +72,8 @@ pub(super) struct PrefixCache {
     in_cells: BTreeMap<u64, EntryId>,
     /// The same of those in RAM.
     in_ram: BTreeMap<u64, EntryId>,
+    /// Bytes of those.
+    ram_bytes: u64,
     /// Counts uses: the clock of the orders.
     uses: u64,
     /// Counts entries.
@@ -159,6 +161,11 @@ impl PrefixCache {
         self.in_ram.first_key_value().map(|(_, &id)| id)
     }
 
+    /// Bytes of the entries in RAM.
+    pub(super) fn ram_bytes(&self) -> u64 {
+        self.ram_bytes
+    }
+
     pub(super) fn remove(&mut self, id: EntryId) -> Option<Entry> {
         let entry = self.take_out(id)?;
         for key in &entry.keys {
@@ -176,6 +183,7 @@ impl PrefixCache {
     /// was.
     pub(super) fn moved_to_ram(&mut self, id: EntryId, snapshot: Arc<Snapshot>) -> Option<Kept> {
         let entry = self.entries.get_mut(&id)?;
+        self.ram_bytes += snapshot.bytes();
         let was = std::mem::replace(&mut entry.kept, Kept::InRam(snapshot));
         let used = entry.used;
         self.in_cells.remove(&used);
@@ -185,8 +193,13 @@ impl PrefixCache {
 
     fn take_out(&mut self, id: EntryId) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
-        let order = if entry.is_in_cells() { &mut self.in_cells } else { &mut self.in_ram };
-        order.remove(&entry.used);
+        match &entry.kept {
+            Kept::InCells(..) => drop(self.in_cells.remove(&entry.used)),
+            Kept::InRam(snapshot) => {
+                self.in_ram.remove(&entry.used);
+                self.ram_bytes = self.ram_bytes.saturating_sub(snapshot.bytes());
+            }
+        }
         Some(entry)
     }
 
@@ -194,8 +207,13 @@ impl PrefixCache {
     fn put_in(&mut self, id: EntryId, mut entry: Entry) {
         self.uses += 1;
         entry.used = self.uses;
-        let order = if entry.is_in_cells() { &mut self.in_cells } else { &mut self.in_ram };
-        order.insert(entry.used, id);
+        match &entry.kept {
+            Kept::InCells(..) => drop(self.in_cells.insert(entry.used, id)),
+            Kept::InRam(snapshot) => {
+                self.in_ram.insert(entry.used, id);
+                self.ram_bytes += snapshot.bytes();
+            }
+        }
         self.entries.insert(id, entry);
     }
 }

@@ -3,15 +3,15 @@
 //! Nothing is dropped silently: work waits, then a run is ended as preempted, or
 //! a request is refused as busy.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::sequence::{Sequence, Work};
+use super::fair::Owner;
+use super::sequence::{Sequence, Wait, Work};
 use super::{Progress, Scheduler, fair};
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
-use crate::options::{Finish, Priority};
+use crate::options::Finish;
 
 impl<C: Clock> Scheduler<C> {
     /// Ends what has passed its deadline or waited too long, and hands over
@@ -149,22 +149,25 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// The run to stop so that others can go on, and whether it is the only one.
-    /// With several blocked runs that is the youngest of the lowest priority, at once: none of them can
+    /// With several blocked runs that is one of the tenant that was served most, of its
+    /// lowest priority, the youngest; at once: none of them can
     /// move. A single one may find cells when an idle session is dropped, so it
     /// waits first.
     fn victim(&self, blocked: &[SessionId], now: Duration) -> Option<(SessionId, bool)> {
-        let mut runs = Vec::new();
-        for &id in blocked {
-            let placed = self.sequences.get(&id).filter(|s| s.seq.is_some());
-            if let Some(Work::Run(run)) = placed.map(|s| &s.work) {
-                let priority = placed.map_or(Priority::Normal, |s| s.owner.priority);
-                runs.push((Reverse(priority), run.wait.asked, id, run.wait.blocked));
-            }
-        }
-        runs.sort_by_key(|&(priority, asked, id, _)| (priority, asked, id));
-        let &(_, _, youngest, since) = runs.last()?;
+        let placed = blocked.iter().filter_map(|&id| Some((id, self.sequences.get(&id).filter(|s| s.seq.is_some())?)));
+        let runs = placed.filter_map(|(id, sequence)| match &sequence.work {
+            Work::Run(run) => Some((id, &sequence.owner, run.wait)),
+            Work::Idle | Work::Prefill(_) => None,
+        });
+        let mut runs: Vec<(SessionId, &Owner, Wait)> = runs.collect();
+        runs.sort_by(|(a, a_owner, a_wait), (b, b_owner, b_wait)| {
+            let clocks = self.fair.clock(a_owner).total_cmp(&self.fair.clock(b_owner));
+            let lower = b_owner.priority.cmp(&a_owner.priority);
+            clocks.then(lower).then(a_wait.asked.cmp(&b_wait.asked)).then(a.cmp(b))
+        });
+        let &(last, _, wait) = runs.last()?;
         let alone = runs.len() == 1;
-        (!alone || overdue(since, self.config.max_wait, now)).then_some((youngest, alone))
+        (!alone || overdue(wait.blocked, self.config.max_wait, now)).then_some((last, alone))
     }
 
     /// When something will happen without a command.

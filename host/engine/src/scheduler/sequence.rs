@@ -233,7 +233,7 @@ impl Sequence {
             Work::Run(_) => Jump::Ahead,
             Work::Prefill(_) | Work::Idle => Jump::Never,
         };
-        guide.ask(&self.tokens, jump, workers);
+        guide.ask(&self.tokens, jump, &self.owner.tenant.name, workers);
     }
 
     /// Guesses that follow its tokens in the batch.

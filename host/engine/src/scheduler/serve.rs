@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Scheduler;
 use super::fill::Placed;
@@ -71,19 +71,6 @@ impl Chooser {
         finish.map_or(Outcome::GoesOn, Outcome::Ends)
     }
 
-    /// Answers a step of a session whose logits are there.
-    pub(super) fn answer(&mut self, sequence: &Sequence, answer: Answer, logits: &[f32]) {
-        match answer {
-            // Its handle no longer listens: there is nothing to be undone.
-            Answer::Readings(readouts, reply) => {
-                drop(reply.send(self.read(&readouts, logits, None, sequence.tokens.len())));
-            }
-            Answer::Info(reply) => {
-                drop(reply.send(Ok(PrefillInfo { cached: 0, computed: 0, queued: Duration::ZERO })));
-            }
-        }
-    }
-
     /// What the logits after `len` tokens say.
     fn read(
         &mut self,
@@ -133,6 +120,7 @@ impl<C: Clock> Scheduler<C> {
             Err(DecodeError::Failed("the adapter is no longer there".into()))
         };
         let now = self.clock.now();
+        self.patience = Instant::now() + PATIENCE;
         self.steps.fetch_add(1, Ordering::AcqRel);
         self.metrics.decode_steps.inc();
         self.metrics.decode_seconds.inc_by(now.saturating_sub(begin).as_secs_f64());
@@ -188,7 +176,7 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn end_prefill(&mut self, id: SessionId, prefill: Prefill, logits: Vec<f32>) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         if let Some(guide) = sequence.guide.as_mut().filter(|_| prefill.answer.samples()) {
-            let word = guide.listen(sequence.tokens.len(), PATIENCE);
+            let word = guide.listen(sequence.tokens.len(), self.patience.saturating_duration_since(Instant::now()));
             if guide.mask().is_none() {
                 sequence.work = Work::Prefill(prefill);
                 sequence.logits = Some(logits);
@@ -226,12 +214,15 @@ impl<C: Clock> Scheduler<C> {
     fn settle_guesses(&mut self, share: Placed, now: Duration) {
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
         if let Some(guide) = &mut sequence.guide {
-            let word = guide.listen(sequence.tokens.len(), PATIENCE);
+            let word = guide.listen(sequence.tokens.len(), self.patience.saturating_duration_since(Instant::now()));
             if guide.mask().is_none() {
                 sequence.logits = self.backend.logits(share.last).map(<[f32]>::to_vec);
-                return if let Word::Fails(error) = word {
-                    self.fail(share.id, error)
-                };
+                let lost = sequence.logits.is_none().then(|| Error::Backend(NO_LOGITS.into()));
+                let failed = if let Word::Fails(error) = word { Some(error) } else { lost };
+                if let Some(error) = failed {
+                    self.fail(share.id, error);
+                }
+                return;
             }
         }
         let Work::Run(run) = &mut sequence.work else { return };

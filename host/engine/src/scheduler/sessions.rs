@@ -7,6 +7,7 @@ use super::cells::Holder;
 use super::guide::Guide;
 use super::sequence::{Sequence, Work};
 use super::snapshot::Saved;
+use crate::Token;
 use crate::clock::Clock;
 use crate::command::{NewSession, SessionId};
 use crate::error::Error;
@@ -148,29 +149,36 @@ impl<C: Clock> Scheduler<C> {
             )));
         }
         let has_state = sequence.in_kv() > 0;
+        let guide = sequence.guide.as_ref().map(|guide| (guide.grammar().clone(), guide.since()));
+        let more = sequence.tokens.len() * size_of::<Token>()
+            + sequence.logits.as_ref().map_or(0, |row| size_of_val(row.as_slice()))
+            + guide.as_ref().map_or(0, |(grammar, _)| grammar.bytes());
         // Given back first: a state that is saved again needs its place once.
-        self.shelf.remove(&key);
+        let before = self.shelf.remove(&key);
         let snapshot = self.snapshot(id);
-        if has_state && self.abilities.snapshot && snapshot.is_none() {
+        let lacks_state = has_state && self.abilities.snapshot && snapshot.is_none();
+        let charge = if lacks_state { None } else { self.charge(more as u64) };
+        let (Some(charge), Some(sequence)) = (charge, self.sequences.get(&id)) else {
+            self.shelf.extend(before.map(|before| (key, before)));
             return Err(Error::Busy);
-        }
-        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
+        };
         let saved = Saved {
             tokens: sequence.tokens.clone(),
             snapshot,
             logits: sequence.logits.clone(),
             pure: sequence.pure,
             adapter: sequence.adapter,
-            guide: sequence.guide.as_ref().map(|guide| (guide.grammar().clone(), guide.since())),
+            guide,
+            _charge: Arc::new(charge),
         };
         self.shelf.insert(key, saved);
         Ok(())
     }
 
-    /// Makes `new` a session that holds what was saved under a name. False: there
-    /// is nothing under that name.
-    pub(super) fn restore(&mut self, name: String, new: NewSession) -> Result<bool, Error> {
-        let Some(saved) = self.shelf.get(&(Arc::clone(&new.scope), name)).cloned() else { return Ok(false) };
+    /// Makes `new` a session that holds what was saved under a name, and tells the
+    /// bytes of its grammar, if it has one. None: there is nothing under that name.
+    pub(super) fn restore(&mut self, name: String, new: NewSession) -> Result<Option<u64>, Error> {
+        let Some(saved) = self.shelf.get(&(Arc::clone(&new.scope), name)).cloned() else { return Ok(None) };
         if saved.adapter != new.adapter {
             let text = "the session was saved with another adapter; open it with that one";
             return Err(Error::InvalidArgument(text.into()));
@@ -179,13 +187,14 @@ impl<C: Clock> Scheduler<C> {
         if saved.tokens.len() > limit as usize {
             return Err(Error::ContextFull { free: limit });
         }
+        let grammar = saved.guide.as_ref().map_or(0, |(grammar, _)| grammar.bytes() as u64);
         let id = self.open(new);
         let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
         (sequence.tokens, sequence.snapshot, sequence.logits) = (saved.tokens, saved.snapshot, saved.logits);
         sequence.pure = saved.pure;
         sequence.guide = saved.guide.map(|(grammar, since)| Guide::new(grammar, since));
         sequence.publish_len();
-        Ok(true)
+        Ok(Some(grammar))
     }
 
     /// Moves a session's state into RAM, where there is room for it.

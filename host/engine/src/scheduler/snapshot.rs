@@ -17,11 +17,18 @@ pub(super) struct Snapshot {
     pub(super) state: Vec<u8>,
     /// How many tokens it is the state of.
     pub(super) len: u32,
-    _charge: Charge,
+    charge: Charge,
+}
+
+impl Snapshot {
+    /// What it takes of the RAM for states.
+    pub(super) fn bytes(&self) -> u64 {
+        self.charge.bytes
+    }
 }
 
 /// Bytes of the RAM that states may take, given back when dropped.
-struct Charge {
+pub(super) struct Charge {
     held: Arc<AtomicU64>,
     bytes: u64,
     metrics: EngineMetrics,
@@ -45,6 +52,8 @@ pub(super) struct Saved {
     pub(super) adapter: Option<usize>,
     /// Its grammar, and where that began.
     pub(super) guide: Option<(Grammar, usize)>,
+    /// For all of it but the snapshot.
+    pub(super) _charge: Arc<Charge>,
 }
 
 /// What is saved, by scope and name.
@@ -59,6 +68,10 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(most: u64) -> Self {
         Self { held: Arc::default(), most }
+    }
+
+    fn left(&self) -> u64 {
+        self.most.saturating_sub(self.held.load(Ordering::Acquire))
     }
 
     fn charge(&self, bytes: u64, metrics: &EngineMetrics) -> Option<Charge> {
@@ -94,15 +107,35 @@ impl<C: Clock> Scheduler<C> {
         if !self.abilities.snapshot {
             return None;
         }
+        let expected = f64::from(len) * self.bytes_a_token;
+        if !self.make_ram(expected as u64) {
+            return None;
+        }
         let state = self.backend.save(seq)?;
-        let bytes = (state.len() + more) as u64;
-        loop {
-            if let Some(charge) = self.budget.charge(bytes, &self.metrics) {
-                return Some(Arc::new(Snapshot { state, len, _charge: charge }));
-            }
-            let oldest = self.prefixes.oldest_in_ram().filter(|_| bytes <= self.budget.most)?;
+        self.bytes_a_token = state.len() as f64 / f64::from(len.max(1));
+        let charge = self.charge((state.len() + more) as u64)?;
+        Some(Arc::new(Snapshot { state, len, charge }))
+    }
+
+    /// Takes bytes of the RAM for states; beginnings that are kept there give way.
+    pub(super) fn charge(&mut self, bytes: u64) -> Option<Charge> {
+        if !self.make_ram(bytes) {
+            return None;
+        }
+        self.budget.charge(bytes, &self.metrics)
+    }
+
+    /// Drops beginnings kept in RAM until there is room for so many bytes. False:
+    /// there is none, and nothing was dropped.
+    fn make_ram(&mut self, bytes: u64) -> bool {
+        if bytes > self.budget.left().saturating_add(self.prefixes.ram_bytes()) {
+            return false;
+        }
+        while bytes > self.budget.left() {
+            let Some(oldest) = self.prefixes.oldest_in_ram() else { return false };
             self.forget(oldest);
         }
+        true
     }
 
     /// Moves a session's state out of its cells into RAM. False: there is no

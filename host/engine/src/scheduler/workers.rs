@@ -1,17 +1,21 @@
 //! Threads that follow grammars, so that the engine thread need not.
 
+mod queue;
+
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::queue::Queue;
 use super::guide::{Ends, Jump};
 use crate::Token;
 use crate::constraint::{Grammar, Matcher, TokenMask};
 use crate::error::Error;
 
-/// The most threads. More than cores: a grammar that is slow on purpose then takes
-/// turns with the others and keeps none of them waiting.
+/// The most threads. More than cores, of which one tenant has half at the most: a
+/// grammar that is slow on purpose takes turns with those of others.
 const MOST: usize = 8;
 
 /// A matcher and what it has taken in.
@@ -28,8 +32,10 @@ impl Feed {
         Self { grammar: grammar.clone(), matcher: None, taken: Vec::new() }
     }
 
-    /// Goes to the end of `tokens`, which are all of the text so far.
-    fn go_to(&mut self, tokens: &[Token]) -> Result<&mut Matcher, Error> {
+    /// Goes to the end of `tokens`, which are all of the text so far, for as long as
+    /// it may.
+    fn go_to(&mut self, tokens: &[Token], may: &May) -> Result<&mut Matcher, Error> {
+        may.go_on()?;
         let common = self.taken.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         let back = self.taken.len() - common;
         // Some grammars cannot go back: from the beginning, then.
@@ -37,13 +43,14 @@ impl Feed {
         self.taken.truncate(if gone_back.is_some() { common } else { 0 });
         let matcher = gone_back.unwrap_or_else(|| Box::new(Matcher::new(&self.grammar)));
         let matcher = self.matcher.insert(matcher);
-        let rest = tokens.get(self.taken.len()..).unwrap_or_default();
-        let legal = matcher.accept(rest)?;
-        self.taken.extend(rest.iter().take(legal));
-        if legal < rest.len() {
-            let text = "a token that was given to the session is not allowed by its grammar; call `constrain` \
-                        without a grammar before tokens that are not part of the text";
-            return Err(Error::Constraint(text.into()));
+        for &token in tokens.get(self.taken.len()..).unwrap_or_default() {
+            may.go_on()?;
+            if matcher.accept(&[token])? == 0 {
+                let text = "a token that was given to the session is not allowed by its grammar; call `constrain` \
+                            without a grammar before tokens that are not part of the text";
+                return Err(Error::Constraint(text.into()));
+            }
+            self.taken.push(token);
         }
         Ok(matcher)
     }
@@ -55,6 +62,10 @@ pub(super) struct Job {
     /// The text so far, from the grammar's beginning.
     pub(super) tokens: Vec<Token>,
     pub(super) jump: Jump,
+    /// Who pays for it with turns.
+    pub(super) tenant: Arc<str>,
+    /// The most time it may take.
+    pub(super) time: Duration,
 }
 
 /// What was found out, in this order.
@@ -72,24 +83,45 @@ pub(super) struct Found {
     pub(super) took: Duration,
 }
 
-/// A job, and where to tell what was found out.
-type Order = (Job, Sender<News>);
+/// A job under way. It is called off when this is dropped.
+pub(super) struct Errand {
+    pub(super) news: Receiver<News>,
+    called_off: Arc<AtomicBool>,
+}
+
+impl Errand {
+    /// Has the worker come back soon, whatever it knows by then.
+    pub(super) fn call_off(&self) {
+        self.called_off.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        self.call_off();
+    }
+}
+
+/// A job with what its worker needs beside it.
+struct Order {
+    job: Job,
+    news: Sender<News>,
+    called_off: Arc<AtomicBool>,
+}
 
 /// The threads. They end with it.
 pub(super) struct Workers {
-    jobs: Sender<Order>,
-    queue: Arc<Mutex<Receiver<Order>>>,
+    queue: Arc<Queue<Order>>,
     threads: usize,
 }
 
 impl Workers {
     pub(super) fn new() -> Self {
-        let (jobs, queue) = channel();
-        Self { jobs, queue: Arc::new(Mutex::new(queue)), threads: 0 }
+        Self { queue: Arc::new(Queue::new(MOST / 2)), threads: 0 }
     }
 
     /// Hands over a job, or gives its matcher back where there is no thread for it.
-    pub(super) fn send(&mut self, job: Job) -> Result<Receiver<News>, Feed> {
+    pub(super) fn send(&mut self, job: Job) -> Result<Errand, Feed> {
         // Started when they are needed: most models never see a grammar.
         while self.threads < MOST {
             let queue = Arc::clone(&self.queue);
@@ -104,35 +136,67 @@ impl Workers {
             return Err(job.feed);
         }
         let (news, heard) = channel();
-        match self.jobs.send((job, news)) {
-            Ok(()) => Ok(heard),
-            Err(unsent) => Err(unsent.0.0.feed),
-        }
+        let called_off = Arc::new(AtomicBool::new(false));
+        let errand = Errand { news: heard, called_off: Arc::clone(&called_off) };
+        let tenant = Arc::clone(&job.tenant);
+        self.queue.push(tenant, Order { job, news, called_off });
+        Ok(errand)
     }
 }
 
-fn work(queue: &Mutex<Receiver<Order>>) {
-    loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((job, news)) = next else { return };
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+fn work(queue: &Queue<Order>) {
+    while let Some((tenant, order)) = queue.pop() {
         // Should the grammar library panic, the channel closes, which says so.
-        if std::panic::catch_unwind(AssertUnwindSafe(|| find_out(job, &news))).is_err() {
+        if std::panic::catch_unwind(AssertUnwindSafe(|| find_out(order))).is_err() {
             tracing::error!("following a grammar panicked; its run ends with an error");
         }
+        queue.done(&tenant);
     }
+}
+
+/// Whether a job may go on.
+struct May {
+    called_off: Arc<AtomicBool>,
+    until: Instant,
+}
+
+impl May {
+    fn go_on(&self) -> Result<(), Error> {
+        if self.called_off.load(Ordering::Acquire) {
+            return Err(Error::Cancelled);
+        }
+        if Instant::now() >= self.until {
+            return Err(too_much());
+        }
+        Ok(())
+    }
+}
+
+/// What a grammar is refused with that takes too long over and over again.
+pub(super) fn too_much() -> Error {
+    Error::Constraint("this grammar takes too much work for each token; make it less ambiguous".into())
 }
 
 /// Nobody may listen any more: then there is nothing to be done about it.
-fn find_out(job: Job, news: &Sender<News>) {
+fn find_out(order: Order) {
     let begin = Instant::now();
-    let Job { mut feed, tokens, jump } = job;
-    let mask = follow(&mut feed, &tokens, jump, news);
+    let Order { job, news, called_off } = order;
+    let may = May { called_off, until: begin + job.time };
+    let Job { mut feed, tokens, jump, .. } = job;
+    let mask = follow(&mut feed, &tokens, jump, &may, &news);
     let took = begin.elapsed();
     let _ = news.send(News::Found(Found { feed, mask, took }));
 }
 
-fn follow(feed: &mut Feed, tokens: &[Token], jump: Jump, news: &Sender<News>) -> Result<TokenMask, Error> {
-    let matcher = feed.go_to(tokens)?;
+fn follow(feed: &mut Feed, tokens: &[Token], jump: Jump, may: &May, news: &Sender<News>) -> Result<TokenMask, Error> {
+    let matcher = feed.go_to(tokens, may)?;
+    may.go_on()?;
     let mut forced = match jump {
         Jump::Ahead => matcher.forced(),
         Jump::Never => Vec::new(),
@@ -140,10 +204,8 @@ fn follow(feed: &mut Feed, tokens: &[Token], jump: Jump, news: &Sender<News>) ->
     let legal = matcher.accept(&forced)?;
     forced.truncate(legal);
     let ends = if matcher.is_done() { Ends::Here } else { Ends::Open };
-    let mask = match news.send(News::Forced(forced.clone(), ends)) {
-        Ok(()) => matcher.mask().cloned(),
-        Err(_) => Err(Error::Cancelled),
-    };
+    let _ = news.send(News::Forced(forced.clone(), ends));
+    let mask = may.go_on().and_then(|()| matcher.mask().cloned());
     feed.taken.extend(forced);
     mask
 }

@@ -47,6 +47,23 @@ fn sessions_of_different_adapters_share_no_batch_and_no_beginning() {
 }
 
 #[test]
+fn who_waits_under_another_adapter_is_refused_in_time() {
+    let mut fake = Fake { adapters: vec!["one".into()], ..Fake::default() };
+    (fake.limits.sequences, fake.abilities) = (1, crate::Abilities::default());
+    (fake.limits.kv_cells, fake.limits.sequence_tokens) = (100_000, 100_000);
+    let mut bench = Bench::timed(fake, EngineConfig { max_draft: 0, ..EngineConfig::default() }, STEP, CHEAP);
+    let id = bench.ready(4);
+    let run = bench.generate(id, GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(50_000) });
+    let other = open(&mut bench, Some(0));
+    let mut reply = bench.prefill(other, 4);
+    bench.until(|_| {
+        drain(&run);
+        reply.try_recv().is_ok_and(|result| result == Err(Error::Busy))
+    });
+    assert_eq!(bench.clock.now_seconds(), 30);
+}
+
+#[test]
 fn what_was_saved_with_one_adapter_is_not_restored_with_another() {
     let mut bench = two_adapters();
     let id = open(&mut bench, Some(0));

@@ -225,6 +225,79 @@ fn added_tokens_count_as_said() {
     assert!(held.starts_with("abc:no") && held.len() == 8, "{held}");
 }
 
+#[test]
+fn nothing_added_changes_nothing() {
+    let mut bench = bench();
+    let id = bench.ready(4);
+    bench.constrain(id, &regex("[a-z]{4}"));
+    let reader = bench.generate(id, GenerateOptions::greedy(20));
+    let (reply, mut done) = oneshot::channel();
+    bench.scheduler.handle(Command::Inject { id, run: bench.next, tokens: Vec::new(), reply });
+    assert_eq!(done.try_recv().unwrap(), Ok(()));
+    bench.settle();
+    assert_eq!(drain(&reader).finish, Some(Finish::ConstraintDone));
+}
+
+#[test]
+fn runs_that_follow_grammars_give_way_as_others_do_when_cells_run_short() {
+    let mut fake = Fake::default();
+    fake.limits.kv_cells = 100;
+    let mut bench = Bench::new(fake, EngineConfig::default());
+    let ids = [bench.ready(40), bench.ready(40)];
+    let grammar = regex("[a-z]{200}");
+    let readers = ids.map(|id| {
+        bench.constrain(id, &grammar);
+        bench.generate(id, GenerateOptions::greedy(50))
+    });
+    let mut ended = [false; 2];
+    bench.until(|_| {
+        for (ended, reader) in ended.iter_mut().zip(&readers) {
+            *ended |= drain(reader).finish == Some(Finish::Length);
+        }
+        ended.iter().any(|&ended| ended)
+    });
+    assert!(bench.metrics.parked.get() >= 1);
+    // A prompt of a session that has a grammar gets the cells of an idle one.
+    let id = bench.open();
+    bench.constrain(id, &grammar);
+    let mut reply = bench.prefill(id, 30);
+    let begin = bench.clock.now_seconds();
+    bench.until(|_| reply.try_recv().is_ok());
+    assert_eq!(bench.clock.now_seconds(), begin, "it did not have to wait");
+}
+
+#[test]
+fn runs_begun_and_dropped_over_and_over_leave_the_others_their_grammars() {
+    let mut bench = bench();
+    let slow =
+        compile(GrammarSource::Lark("start: a\na: a a a | a a | /[a-z]/ | /[a-z][a-z]/ | /[a-z]+/ | /[a-y]+/".into()));
+    let hostile: Vec<SessionId> = (0..8).map(|_| bench.open_for(tenant("hostile"), Priority::Normal)).collect();
+    for &id in &hostile {
+        bench.feed(id, vec![u32::from(b'a'); 4]);
+        bench.constrain(id, &slow);
+        for _ in 0..50 {
+            drop(bench.generate(id, GenerateOptions::greedy(200)));
+            bench.scheduler.handle(Command::Cancel { id, run: bench.next });
+        }
+        let _ = bench.generate(id, GenerateOptions::greedy(200));
+    }
+    let id = bench.open_for(tenant("other"), Priority::Normal);
+    bench.feed(id, vec![u32::from(b'a'); 4]);
+    bench.constrain(id, &regex("[a-z]{20}"));
+    let reader = bench.generate(id, GenerateOptions::greedy(20));
+    let begin = std::time::Instant::now();
+    let mut said = 0;
+    bench.until(|_| {
+        said += drain(&reader).tokens.len();
+        said == 20
+    });
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+}
+
+fn tenant(name: &str) -> Tenant {
+    Tenant { name: name.into(), weight: 1 }
+}
+
 /// A grammar that takes the whole of its time at each token.
 #[test]
 fn a_slow_grammar_keeps_nobody_waiting() {

@@ -114,6 +114,7 @@ fn a_seed_draws_differently_at_each_place_and_the_same_each_time() {
     for n in [3, 3, 4, 5, 6] {
         let id = bench.ready(n);
         let mut answers = submit(&mut bench, vec![(id, Vec::new(), vec![draw.clone()])]);
+        bench.settle();
         let readings = answers[0].try_recv().unwrap().unwrap();
         draws.push(match &readings[..] {
             [Reading::Token(sampled)] => sampled.token,
