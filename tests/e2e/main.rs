@@ -9,6 +9,7 @@ mod bad_models;
 mod bad_requests;
 mod batching;
 mod hang_up;
+mod models;
 mod prefix;
 mod shutdown;
 mod structured;

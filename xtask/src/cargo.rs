@@ -34,7 +34,7 @@ pub(crate) fn in_workspace(repo: &Repo, workspace: &Workspace) -> Command {
 /// The `--target` that a workspace is built for, if it is not the machine.
 pub(crate) fn target_args(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Host => &[],
+        Kind::Host | Kind::Fuzz => &[],
         Kind::Guests => &["--target", GUEST_TARGET],
     }
 }

@@ -8,7 +8,11 @@ use crate::process::{run, say};
 use crate::repo::{Kind, Repo};
 use crate::setup::{self, Purpose};
 use crate::summary::{Outcome, Summary};
-use crate::{test, tidy};
+use crate::{fuzz, test, tidy};
+
+/// How long each fuzz target runs, in seconds: enough to find what is broken at
+/// the surface.
+const FUZZING: u32 = 10;
 
 /// Runs the verb. The quick checks come first.
 ///
@@ -23,6 +27,7 @@ pub(crate) fn main(repo: &Repo) -> Result<()> {
     summary.step("formatting", || format(repo).map(passed));
     summary.step("tidy", || tidy::main(repo).map(passed));
     summary.step("tests", || test::everything(repo).map(passed));
+    summary.step("fuzzing", || fuzz::everything(repo, FUZZING).map(passed));
     summary.step("clippy", || clippy(repo).map(passed));
     summary.step("rustdoc", || rustdoc(repo).map(passed));
     summary.step("licences, bans, sources", || deny::rules(repo).map(passed));
@@ -65,7 +70,7 @@ fn clippy(repo: &Repo) -> Result<()> {
         // A test binary for wasm32-wasip2 cannot be run here; the native tests
         // of the components are linted in their own right below.
         match workspace.kind {
-            Kind::Host => command.arg("--all-targets"),
+            Kind::Host | Kind::Fuzz => command.arg("--all-targets"),
             Kind::Guests => command.args(target_args(workspace.kind)),
         };
         command.args(["--", "--deny", "warnings"]);
@@ -82,7 +87,8 @@ fn clippy(repo: &Repo) -> Result<()> {
 
 fn rustdoc(repo: &Repo) -> Result<()> {
     for workspace in repo.workspaces()? {
-        if !has_members(repo, &workspace) {
+        // The fuzz targets are programs of a few lines.
+        if workspace.kind == Kind::Fuzz || !has_members(repo, &workspace) {
             continue;
         }
         let mut command = in_workspace(repo, &workspace);

@@ -9,6 +9,7 @@ mod build;
 mod cargo;
 mod ci;
 mod deny;
+mod fuzz;
 mod process;
 mod readme;
 mod repo;
@@ -71,6 +72,11 @@ enum Verb {
     ///
     /// Arguments after `--` go to the benchmark binary.
     Bench(bench::Args),
+    /// Run the fuzz targets, each for a while
+    ///
+    /// What one finds is in `fuzz/artifacts`; run the target with that file as its
+    /// argument to see it again.
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -95,6 +101,7 @@ fn call(verb: Verb) -> anyhow::Result<()> {
         Verb::Ci => ci::main(&repo),
         Verb::Tidy => tidy::main(&repo),
         Verb::Bench(args) => bench::main(&repo, &args),
+        Verb::Fuzz(args) => fuzz::main(&repo, &args),
     }
 }
 

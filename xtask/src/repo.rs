@@ -83,7 +83,11 @@ impl Repo {
             let manifest: toml::Table = text.parse().with_context(|| format!("{} is not TOML", path.display()))?;
             if manifest.contains_key("workspace") {
                 let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-                let kind = if folder.as_os_str().is_empty() { Kind::Host } else { Kind::Guests };
+                let kind = match folder.to_str() {
+                    Some("") => Kind::Host,
+                    Some("fuzz") => Kind::Fuzz,
+                    _ => Kind::Guests,
+                };
                 found.push(Workspace { folder, kind });
             }
         }
@@ -106,7 +110,7 @@ impl Workspace {
     pub(crate) fn name(&self) -> String {
         match self.kind {
             Kind::Host => "host".to_owned(),
-            Kind::Guests => self.folder.display().to_string(),
+            Kind::Fuzz | Kind::Guests => self.folder.display().to_string(),
         }
     }
 }
@@ -116,6 +120,8 @@ impl Workspace {
 pub(crate) enum Kind {
     /// The root: programs for the machine itself.
     Host,
+    /// The fuzz targets: programs for the machine too.
+    Fuzz,
     /// All others: components for wasm32-wasip2.
     Guests,
 }

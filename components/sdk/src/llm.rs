@@ -31,8 +31,8 @@ pub use crate::bindings::nala::llm::types::{Error, QuotaKind, Token};
 /// The most alternatives that [`GenerateOptions::top_logprobs`] may ask for.
 pub const MAX_LOGPROBS: u32 = 20;
 
-/// A model that the host has loaded. Opening one costs nothing: the weights are
-/// shared by all.
+/// A model that the host has loaded, and keeps loaded while this or a session or
+/// generation of it lives. The weights are shared by all.
 #[derive(Debug)]
 pub struct Model(model::Model);
 
@@ -43,10 +43,13 @@ impl Model {
         model::available()
     }
 
-    /// Opens a model by name.
+    /// Opens a model by name. Costs nothing where it is loaded; else waits until
+    /// it is.
     ///
     /// # Errors
-    /// [`Error::NotFound`] or [`Error::Denied`], with the names that would work.
+    /// [`Error::NotFound`] or [`Error::Denied`], with the names that would work;
+    /// [`Error::Busy`] where models in use take the memory that it needs, and
+    /// [`Error::Backend`] where it cannot be loaded.
     pub fn open(name: &str) -> Result<Self, Error> {
         model::Model::open(name).map(Self)
     }
@@ -54,7 +57,8 @@ impl Model {
     /// Opens the first of [`Model::available`].
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the component is granted no model.
+    /// As [`Model::open`]; [`Error::NotFound`] where the component is granted no
+    /// model.
     pub fn open_default() -> Result<Self, Error> {
         match Self::available().first() {
             Some(name) => Self::open(name),
@@ -212,7 +216,7 @@ impl Session {
     }
 
     /// Keeps what the session holds under a name, for [`Session::restore`] in
-    /// this or a later request.
+    /// this or a later request, while the model stays loaded.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that is not allowed or one too many,

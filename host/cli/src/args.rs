@@ -2,6 +2,7 @@
 
 mod engine;
 mod http;
+mod models;
 mod parsers;
 
 use std::net::SocketAddr;
@@ -13,7 +14,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 
 pub(crate) use self::engine::EngineArgs;
 pub(crate) use self::http::HttpArgs;
-use self::parsers::{address, model};
+pub(crate) use self::models::{ModelName, ModelsArgs};
+use self::parsers::address;
 use crate::{logging, version};
 
 /// Serves language models to sandboxed WebAssembly components
@@ -106,8 +108,8 @@ Examples:
   nala-host run target/wasm32-wasip2/release/app.wasm
   nala-host run app.wasm --model ./my-model.gguf --listen 127.0.0.1:8080
 
-The component must handle wasi:http (0.2 or 0.3); it gets every path. A model is
-loaded only if the component imports nala:llm.")]
+The component must handle wasi:http (0.2 or 0.3); it gets every path. Models are
+loaded only if the component imports nala:llm, which may open each of them.")]
 pub(crate) struct RunArgs {
     /// The component
     #[arg(value_name = "APP.WASM")]
@@ -123,6 +125,12 @@ Examples:
   nala-host up                       the built-in application: POST /v1/chat/completions, GET /v1/models
   nala-host up spin.toml             the application described there
   nala-host up --model ./my-model.gguf
+  nala-host up --model chat=./large.gguf --model ./small.gguf --model-memory 12GiB
+
+With several models, a request names the one it wants. The first is loaded at the
+start, the others when they are first asked for. Where the memory for models does
+not suffice for all, the one that was used longest ago makes room, never one in
+use; who finds no room for a minute is told 429.
 
 The built-in components are inside this binary: with a GGUF file it needs nothing else.")]
 pub(crate) struct UpArgs {
@@ -137,11 +145,6 @@ pub(crate) struct UpArgs {
 /// What `run` and `up` share.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// The model: a name from `nala-host model list` or the path of a GGUF file
-    /// [default: what the manifest names, else smollm2-135m-instruct-q4_1]
-    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL", value_parser = model)]
-    pub(crate) model: Option<String>,
-
     /// Where requests are taken; port 0 chooses a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000", env = "NALA_LISTEN", value_parser = address)]
     pub(crate) listen: SocketAddr,
@@ -150,6 +153,9 @@ pub(crate) struct ServeArgs {
     /// without this option
     #[arg(long, value_name = "ADDR", env = "NALA_ADMIN_LISTEN", value_parser = address)]
     pub(crate) admin_listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) models: ModelsArgs,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -237,9 +243,15 @@ Examples:
   nala-host doctor
   nala-host doctor --model ./my-model.gguf --format json")]
 pub(crate) struct DoctorArgs {
-    /// Also check this model: a name from `nala-host model list` or a path
-    #[arg(long, value_name = "NAME|PATH", env = "NALA_MODEL", value_parser = model)]
-    pub(crate) model: Option<String>,
+    /// Also check this model, as `up` takes it; may be given again
+    #[arg(
+        long,
+        value_name = "NAME|PATH|NAME=PATH",
+        env = "NALA_MODEL",
+        value_parser = models::model,
+        value_delimiter = ','
+    )]
+    pub(crate) model: Vec<ModelName>,
 
     #[command(flatten)]
     pub(crate) output: FormatArgs,

@@ -51,9 +51,12 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
     let listed = store.list()?;
     let settings = defaults::all(&machine);
     let mut problems = problems::of_machine(&machine);
-    let of_model = problems::of_model(&machine, &store, args.model.as_deref().unwrap_or(DEFAULT_MODEL));
-    let unusable = of_model.as_ref().zip(args.model.as_ref()).map(|(problem, _)| problem.to_error());
-    problems.extend(of_model);
+    let named: Vec<&str> = args.model.iter().map(|model| model.source.as_str()).collect();
+    let looked_at = if named.is_empty() { &[DEFAULT_MODEL][..] } else { &named };
+    let of_models: Vec<Problem> =
+        looked_at.iter().filter_map(|model| problems::of_model(&machine, &store, model)).collect();
+    let unusable = of_models.first().filter(|_| !named.is_empty()).map(Problem::to_error);
+    problems.extend(of_models);
     let mut out = std::io::stdout().lock();
     match args.output.format {
         OutputFormat::Json => {

@@ -18,31 +18,31 @@ use crate::serve::{self, Prepared, Preparing};
 /// # Errors
 /// Whatever keeps the handler from being served.
 pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
-    let (component, model) = (args.component.clone(), args.serve.model.clone());
-    serve::serve(&args.serve, console, move |preparing| prepare(preparing, &component, model.as_deref()))
+    let component = args.component.clone();
+    serve::serve(&args.serve, console, move |preparing| prepare(preparing, &component))
 }
 
-fn prepare(preparing: &Preparing, path: &Path, model: Option<&str>) -> anyhow::Result<Prepared> {
+fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
     let name = path.file_stem().map_or_else(|| "app".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let runtime = &preparing.runtime;
     // Before a model is loaded, which takes longer.
     let compiled = component::compile(runtime, &name, path, None)?;
     let needs_model = compiled.imports_models();
-    let engines = match (needs_model, model) {
-        (true, model) => vec![preparing.loader.load(model.unwrap_or(DEFAULT_MODEL))?],
-        (false, Some(model)) => {
-            preparing.console.warn(&format!("{name} imports no nala:llm, so the model {model} is not loaded"));
+    let asked = match needs_model {
+        true => preparing.loader.asked(&[DEFAULT_MODEL]),
+        false => {
+            for model in preparing.loader.asked(&[]) {
+                preparing.console.warn(&format!("{name} imports no nala:llm, so the model {model} is not loaded"));
+            }
             Vec::new()
         }
-        (false, None) => Vec::new(),
     };
+    let models = preparing.loader.pool(&asked)?;
     let renderer = if compiled.imports_renderer() { Some(builtin::renderer(runtime)?) } else { None };
-    let grant = Grant { models: engines.clone(), renderer, ..Grant::default() };
+    let grant = Grant { models: models.models().collect(), renderer, ..Grant::default() };
     let app = runtime.load(&compiled, grant).map_err(|error| component::explain(error, None))?;
-    let what = match engines.first() {
-        Some(engine) => format!("{name} with {}", engine.name()),
-        None => name,
-    };
+    let names: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
+    let what = if names.is_empty() { name } else { format!("{name} with {}", names.join(", ")) };
     let sample = if needs_model { Sample::Ask } else { Sample::Get { path: "/".to_owned() } };
-    Ok(Prepared { routing: Routing::All(app), engines, what, sample })
+    Ok(Prepared { routing: Routing::All(app), models, what, sample })
 }

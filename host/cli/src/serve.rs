@@ -1,12 +1,13 @@
 //! The life of a serving host: listeners, then what they serve, then the end.
 
 mod ending;
+mod resident;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use nala_engine::Engine;
+use nala_engine::ModelPool;
 use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
 use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
 use prometheus_client::registry::Registry;
@@ -35,7 +36,7 @@ pub(crate) struct Preparing {
 /// What a verb serves.
 pub(crate) struct Prepared {
     pub(crate) routing: Routing,
-    pub(crate) engines: Vec<Engine>,
+    pub(crate) models: ModelPool,
     /// What it is, for the ready line.
     pub(crate) what: String,
     pub(crate) sample: Sample,
@@ -76,6 +77,7 @@ where
         .with_readiness(readiness.clone());
     let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
+    registry.register_collector(Box::new(resident::ResidentMemory));
     let registry = Arc::new(RwLock::new(registry));
     let admin = Admin::start(args, &registry, &readiness).await?;
     let address = server.local_addr();
@@ -91,7 +93,7 @@ where
             return Ok(());
         }
     };
-    let Prepared { routing, engines, what, sample } = prepared;
+    let Prepared { routing, models, what, sample } = prepared;
     served.open(routing);
     readiness.set(Phase::Ready);
     ready::announce(
@@ -104,8 +106,8 @@ where
         tokio::spawn(ending::end(signals, shutdown.clone(), console, patience, move || ending::by_force(console)));
     let (report, lost) = tokio::select! {
         report = &mut serving => (report, None),
-        lost = first_lost(&engines) => {
-            tracing::error!(model = lost.name(), "the engine ended unasked; the host ends too");
+        lost = first_lost(&models) => {
+            tracing::error!(model = lost, "the engine ended unasked; the host ends too");
             readiness.set(Phase::Draining);
             // What other models still answer is finished.
             shutdown.drain();
@@ -113,7 +115,7 @@ where
         }
     };
     let report = report.context("the server ended unexpectedly")?;
-    ending::engines(&engines, console, GRACE).await;
+    ending::models(&models, console, GRACE).await;
     if let Some(admin) = admin {
         admin.stop().await;
     }
@@ -127,19 +129,19 @@ where
     match lost {
         None => Ok(()),
         Some(lost) => Err(Help {
-            what: format!("the engine of the model {} ended unasked, so the host cannot go on", lost.name()),
+            what: format!("the engine of the model {lost} ended unasked, so the host cannot go on"),
             help: "start nala-host again; the log above says what ended the engine, please report it".to_owned(),
         }
         .into()),
     }
 }
 
-/// Waits until an engine has ended that nobody has ended.
-async fn first_lost(engines: &[Engine]) -> &Engine {
+/// Waits until an engine has ended that nobody has ended, and says whose it was.
+async fn first_lost(models: &ModelPool) -> String {
     let mut looks = tokio::time::interval(LOOK);
     loop {
         looks.tick().await;
-        if let Some(lost) = engines.iter().find(|engine| !engine.is_alive()) {
+        if let Some(lost) = models.lost() {
             return lost;
         }
     }
@@ -190,13 +192,14 @@ where
 {
     let work = tokio::task::spawn_blocking(move || {
         let runtime = Runtime::new(RuntimeConfig { cache: cache(&args.code), ..RuntimeConfig::default() })?;
-        let preparing = Preparing { runtime, loader: Loader::new(&args.engine, console)?, console };
+        let preparing = Preparing { runtime, loader: Loader::new(&args.engine, &args.models, console)?, console };
         let prepared = prepare(&preparing)?;
         let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
         preparing.runtime.metrics().register(&mut registry);
-        for engine in &prepared.engines {
-            let model = ("model".into(), engine.name().to_owned().into());
-            engine.metrics().register(registry.sub_registry_with_label(model));
+        prepared.models.metrics().register(&mut registry);
+        for model in prepared.models.models() {
+            let label = ("model".into(), model.name().to_owned().into());
+            model.metrics().register(registry.sub_registry_with_label(label));
         }
         Ok(prepared)
     });

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use nala_engine::Engine;
+use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Application, Component};
 use nala_models::DEFAULT_MODEL;
@@ -24,7 +24,6 @@ use crate::serve::{self, Prepared, Preparing};
 /// # Errors
 /// Whatever keeps the application from being served.
 pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
-    let model = args.serve.model.clone();
     match args.manifest.clone() {
         Some(manifest) => {
             // Read before anything is bound or loaded.
@@ -33,25 +32,25 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
                 console.warn(&warning.to_string());
             }
             serve::serve(&args.serve, console, move |preparing| {
-                Loading::new(preparing, &application, model.as_deref()).prepare(&manifest)
+                Loading::new(preparing, &application).prepare(&manifest)
             })
         }
-        None => serve::serve(&args.serve, console, move |preparing| built_in(preparing, model.as_deref())),
+        None => serve::serve(&args.serve, console, built_in),
     }
 }
 
-fn built_in(preparing: &Preparing, model: Option<&str>) -> anyhow::Result<Prepared> {
-    let engine = preparing.loader.load(model.unwrap_or(DEFAULT_MODEL))?;
-    let name = engine.name().to_owned();
+fn built_in(preparing: &Preparing) -> anyhow::Result<Prepared> {
+    let models = preparing.loader.pool(&preparing.loader.asked(&[DEFAULT_MODEL]))?;
+    let names: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
     let renderer = builtin::renderer(&preparing.runtime)?;
-    let grant = Grant { models: vec![engine.clone()], renderer: Some(renderer), ..Grant::default() };
+    let grant = Grant { models: models.models().collect(), renderer: Some(renderer), ..Grant::default() };
     let openai = preparing.runtime.compile("openai", Source::Bytes(builtin::OPENAI))?;
     let app = preparing.runtime.load(&openai, grant)?;
     Ok(Prepared {
         routing: Routing::All(app),
-        engines: vec![engine],
-        what: format!("the OpenAI API with {name}"),
-        sample: Sample::Chat { model: name },
+        models,
+        what: format!("the OpenAI API with {}", names.join(", ")),
+        sample: Sample::Chat { model: names.into_iter().next().unwrap_or_default() },
     })
 }
 
@@ -59,47 +58,37 @@ fn built_in(preparing: &Preparing, model: Option<&str>) -> anyhow::Result<Prepar
 struct Loading<'a> {
     preparing: &'a Preparing,
     application: &'a Application,
-    model: Option<&'a str>,
-    engines: Vec<Engine>,
     compiled: BTreeMap<String, Compiled>,
     renderers: BTreeMap<String, Arc<Renderer>>,
     apps: BTreeMap<String, App>,
 }
 
 impl<'a> Loading<'a> {
-    fn new(preparing: &'a Preparing, application: &'a Application, model: Option<&'a str>) -> Self {
-        Self {
-            preparing,
-            application,
-            model,
-            engines: Vec::new(),
-            compiled: BTreeMap::new(),
-            renderers: BTreeMap::new(),
-            apps: BTreeMap::new(),
-        }
+    fn new(preparing: &'a Preparing, application: &'a Application) -> Self {
+        Self { preparing, application, compiled: BTreeMap::new(), renderers: BTreeMap::new(), apps: BTreeMap::new() }
     }
 
     fn prepare(mut self, manifest: &Path) -> anyhow::Result<Prepared> {
-        self.load_models()?;
+        let models = self.load_models()?;
         let mut table = RouteTable::new();
         for trigger in &self.application.triggers {
-            let app = self.app(&trigger.component)?;
+            let app = self.app(&trigger.component, &models)?;
             table
                 .insert(trigger.route.clone(), app)
                 .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {}", manifest.display()))?;
         }
-        let sample = self.sample();
+        let sample = self.sample(&models);
         Ok(Prepared {
             routing: Routing::Table(table),
-            engines: self.engines,
+            models,
             what: format!("{} ({})", self.application.name, manifest.display()),
             sample,
         })
     }
 
-    /// Loads the models that components are granted and import; `--model` names
-    /// the only one.
-    fn load_models(&mut self) -> anyhow::Result<()> {
+    /// The models that components are granted and import; `--model` names the
+    /// only ones.
+    fn load_models(&mut self) -> anyhow::Result<ModelPool> {
         let mut granted: Vec<&str> = Vec::new();
         let mut needed = false;
         let application = self.application;
@@ -112,20 +101,31 @@ impl<'a> Loading<'a> {
                 }
             }
         }
-        if !needed {
-            return Ok(());
-        }
-        let names: Vec<&str> = self.model.map_or_else(|| granted.clone(), |model| vec![model]);
-        for name in names {
-            let engine = self.preparing.loader.load(name)?;
-            if !granted.contains(&engine.name()) {
-                let what = format!("no component of the application is granted the model {}", engine.name());
-                let help = format!("add it to `ai_models` in the manifest: ai_models = [\"{}\"]", engine.name());
-                return Err(Help { what, help }.into());
+        let loader = &self.preparing.loader;
+        let asked = if needed { loader.asked(&granted) } else { Vec::new() };
+        let models = loader.pool(&asked)?;
+        let ungranted = models.models().find(|model| !granted.contains(&model.name()));
+        match ungranted {
+            None => Ok(models),
+            Some(model) => {
+                let name = model.name();
+                let what = format!("no component of the application is granted the model {name}");
+                let help = format!("add it to `ai_models` in the manifest: ai_models = [\"{name}\"]");
+                Err(Help { what, help }.into())
             }
-            self.engines.push(engine);
         }
-        Ok(())
+    }
+
+    /// What a component may open, the default one first, and the names of what
+    /// it may not.
+    fn granted(&self, component: &Component, models: &ModelPool) -> (Vec<PooledModel>, Vec<String>) {
+        let place = |model: &PooledModel| component.ai_models.iter().position(|name| name == model.name());
+        let (mut granted, withheld): (Vec<_>, Vec<_>) = models.models().partition(|model| place(model).is_some());
+        // The operator's order, if there is one, else the component's own.
+        if self.preparing.loader.asked(&[]).is_empty() {
+            granted.sort_by_key(place);
+        }
+        (granted, withheld.into_iter().map(|model| model.name().to_owned()).collect())
     }
 
     fn component(&self, id: &str) -> anyhow::Result<&'a Component> {
@@ -143,20 +143,14 @@ impl<'a> Loading<'a> {
         Ok(compiled)
     }
 
-    fn app(&mut self, id: &str) -> anyhow::Result<App> {
+    fn app(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<App> {
         if let Some(app) = self.apps.get(id) {
             return Ok(app.clone());
         }
         let component = self.component(id)?;
         let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
-        let (models, withheld): (Vec<&Engine>, Vec<&Engine>) =
-            self.engines.iter().partition(|engine| component.ai_models.iter().any(|name| name == engine.name()));
-        let grant = Grant {
-            models: models.into_iter().cloned().collect(),
-            withheld: withheld.into_iter().map(|engine| engine.name().to_owned()).collect(),
-            renderer,
-            limits: limits(Limits::default(), component),
-        };
+        let (models, withheld) = self.granted(component, models);
+        let grant = Grant { models, withheld, renderer, limits: limits(Limits::default(), component) };
         let compiled = self.compiled(id, component)?;
         let app = self
             .preparing
@@ -187,11 +181,11 @@ impl<'a> Loading<'a> {
 
     /// A request that the application should answer. What a handler of one's
     /// own wants to be asked is not known; the OpenAI component's is.
-    fn sample(&self) -> Sample {
+    fn sample(&self, models: &ModelPool) -> Sample {
         let routes = self.application.routes();
         let chat = routes.find("/v1/chat/completions").is_some_and(|(id, _)| id == "openai");
-        match self.engines.first() {
-            Some(engine) if chat => Sample::Chat { model: engine.name().to_owned() },
+        match models.models().next() {
+            Some(model) if chat => Sample::Chat { model: model.name().to_owned() },
             _ => Sample::Get { path: "/".to_owned() },
         }
     }

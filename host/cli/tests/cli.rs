@@ -54,6 +54,12 @@ fn wrong_usage_is_status_2_and_says_what_is_wrong() {
         (&["up", "--drain-deadline", "18446744073709551615"], "from 0 to 86400"),
         (&["up", "--lame-duck", "-1"], "from 0 to 86400"),
         (&["up", "--model", ""], "the name is empty"),
+        (&["up", "--model", "a.gguf,"], "the name is empty"),
+        (&["up", "--model", "=a.gguf"], "write NAME=PATH"),
+        (&["up", "--model", "a="], "write a=PATH"),
+        (&["up", "--model-memory", "8"], "such as 512MiB or 8GiB"),
+        (&["up", "--model-memory", "0GiB"], "such as 512MiB or 8GiB"),
+        (&["up", "--model-idle", "-1"], "from 0 to 86400"),
         (&["--log-level", "garbage", "doctor"], "debug and trace"),
         (&["up", "--no-cache", "--cache-dir", "x"], "--cache-dir"),
         (&["model", "pull"], "NAME"),
@@ -73,7 +79,18 @@ fn help_names_every_verb_and_has_examples() {
         assert!(help.contains(word), "{word} is missing:\n{help}");
     }
     let help = run(&["up", "--help"]).stdout;
-    for word in ["--model", "--listen", "--admin-listen", "127.0.0.1:3000", "16384", "NALA_MODEL", "--drain-deadline"] {
+    for word in [
+        "--model",
+        "--listen",
+        "--admin-listen",
+        "127.0.0.1:3000",
+        "16384",
+        "NALA_MODEL",
+        "--drain-deadline",
+        "--model-memory",
+        "NAME=PATH",
+        "600",
+    ] {
         assert!(help.contains(word), "{word} is missing:\n{help}");
     }
     let help = run(&["run", "--help"]).stdout;
@@ -204,7 +221,17 @@ fn models_are_listed_for_people_and_for_programs() {
 #[test]
 fn the_doctor_prints_every_default_and_the_missing_model() {
     let said = run(&["doctor"]).stdout;
-    for word in ["64 MiB", "kv_cells", "16384", "drain_deadline", "Kernels", "nala-host model pull", "1/8"] {
+    for word in [
+        "64 MiB",
+        "kv_cells",
+        "16384",
+        "drain_deadline",
+        "Kernels",
+        "nala-host model pull",
+        "1/8",
+        "--model-memory",
+        "600 s",
+    ] {
         assert!(said.contains(word), "{word} is missing:\n{said}");
     }
     let json: serde_json::Value = serde_json::from_str(&run(&["doctor", "--format", "json"]).stdout).unwrap();

@@ -275,4 +275,6 @@ pub struct LoadedModel {
     /// Makes the backend, on the engine thread, which is to own it.
     #[allow(clippy::type_complexity, reason = "a boxed constructor has no simpler spelling")]
     pub backend: Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>,
+    /// A smaller model of the same vocabulary that guesses what this one will say.
+    pub draft: Option<Box<LoadedModel>>,
 }

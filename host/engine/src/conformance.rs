@@ -23,7 +23,15 @@ mod sessions;
 mod state;
 mod tokenizer;
 
-use crate::backend::LoadedModel;
+use crate::backend::{LoadedModel, Token};
+use crate::tokenizer::Tokenizer;
+
+/// A text as the model expects one to begin: without their first token, models
+/// that were trained with one are undecided about everything.
+fn begun(tokenizer: &dyn Tokenizer, text: &str) -> Vec<Token> {
+    let begin = tokenizer.bos().filter(|_| tokenizer.adds_bos());
+    begin.into_iter().chain(tokenizer.encode(text, false).unwrap()).collect()
+}
 
 /// Runs every check.
 ///

@@ -47,6 +47,11 @@ pub use mask::TokenMask;
 pub use matcher::Matcher;
 pub use source::GrammarSource;
 
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use direct::OneGrammar;
+
+#[cfg(any(test, feature = "testing"))]
+mod direct;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +68,12 @@ fn refused(error: impl std::fmt::Display) -> Error {
     let text = text.get(..end.unwrap_or(text.len())).unwrap_or_default().trim();
     if let Some(inner) = text.strip_prefix("panic: ") {
         return Error::Constraint(format!("this grammar cannot be handled ({}); write it in another way", cut(inner)));
+    }
+    // The library's word for an empty mask.
+    if text == "NoExtensionBias" {
+        return Error::Constraint(
+            "the grammar matches nothing from here on, or nothing that this model has tokens for".to_owned(),
+        );
     }
     Error::Constraint(cut(text).to_owned())
 }

@@ -1,5 +1,6 @@
 //! The handles through which everybody else uses a model.
 
+mod draft;
 mod generation;
 mod session;
 mod submit;
@@ -33,6 +34,9 @@ pub enum StartError {
     /// The backend could not be made, for example for want of memory.
     #[error("the model's context could not be created: {0}")]
     Backend(String),
+    /// The draft model has other tokens than the model.
+    #[error("the draft model does not fit the model: {0}; give one of the same family")]
+    Draft(String),
     /// The operating system gave no thread.
     #[error("no thread for the engine: {0}")]
     Thread(#[from] std::io::Error),
@@ -97,8 +101,10 @@ impl Engine {
         let ended = Arc::new(Ended::default());
         let (commands, receiver) = channel();
         let (ready, started) = channel();
+        let draft = model.draft.map(|draft| draft::backend_for(&*model.tokenizer, *draft)).transpose()?;
         let setup = Setup {
             backend: model.backend,
+            draft,
             tokenizer: Arc::clone(&model.tokenizer),
             config,
             metrics: metrics.clone(),

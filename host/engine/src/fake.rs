@@ -119,6 +119,7 @@ impl Fake {
             },
             tokenizer: Arc::new(FakeTokenizer),
             backend: Box::new(move || Ok(Box::new(fake.backend()))),
+            draft: None,
         }
     }
 

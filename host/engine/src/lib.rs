@@ -22,6 +22,8 @@ pub mod engine;
 pub mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
+#[cfg(any(test, feature = "testing"))]
+pub mod fuzzing;
 pub mod metrics;
 pub mod options;
 mod outbox;

@@ -156,7 +156,7 @@ impl Sampler {
 }
 
 /// The first of the largest finite logits.
-fn argmax(logits: &[f32]) -> Option<Token> {
+pub(crate) fn argmax(logits: &[f32]) -> Option<Token> {
     // Two passes, each of which the compiler turns into vector code: a single
     // one that carries the index along is several times slower.
     let max = logits.iter().fold(f32::NEG_INFINITY, |m, &l| if l > m { l } else { m });

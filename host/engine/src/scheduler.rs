@@ -7,6 +7,7 @@
 
 mod begin;
 mod cells;
+mod draft;
 mod embed;
 mod fair;
 mod fill;
@@ -40,6 +41,7 @@ use crate::metrics::EngineMetrics;
 use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use draft::DraftModel;
 use embed::Embeddings;
 use fair::Fair;
 use pace::Pace;
@@ -48,10 +50,6 @@ use sequence::{Sequence, Work};
 use serve::Chooser;
 use snapshot::{Budget, Shelf};
 use workers::Workers;
-
-/// Tokens of a block of the prefix cache: beginnings that were computed before are
-/// found in steps of so many.
-pub const CACHE_BLOCK: u32 = prefix::BLOCK as u32;
 
 /// What a step came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +61,9 @@ pub(crate) enum Progress {
     /// Nothing can be decoded before a command comes.
     Idle,
 }
+
+/// Tokens of a block of the prefix cache.
+pub const CACHE_BLOCK: u32 = prefix::BLOCK as u32;
 
 pub(crate) struct Scheduler<C> {
     backend: Box<dyn Backend>,
@@ -81,6 +82,8 @@ pub(crate) struct Scheduler<C> {
     budget: Budget,
     abilities: Abilities,
     pace: Pace,
+    /// Guesses what runs will say.
+    draft: Option<DraftModel>,
     embeddings: Embeddings,
     /// The adapter of the latest batch.
     adapter: Option<usize>,
@@ -123,6 +126,7 @@ impl<C: Clock> Scheduler<C> {
             budget: Budget::new(config.snapshot_bytes),
             abilities,
             pace: Pace::default(),
+            draft: None,
             embeddings: Embeddings::default(),
             adapter: None,
             workers: Workers::new(),
@@ -132,6 +136,11 @@ impl<C: Clock> Scheduler<C> {
             chooser,
             batch: Vec::new(),
         }
+    }
+
+    /// Has a smaller model guess what runs will say.
+    pub(crate) fn with_draft(self, backend: Box<dyn Backend>) -> Self {
+        Self { draft: Some(DraftModel::new(backend)), ..self }
     }
 
     /// Takes in what a handle asks for.
@@ -180,6 +189,7 @@ impl<C: Clock> Scheduler<C> {
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
         }
+        self.tidy_cells();
         self.guess(&plan.shares);
         let shares = self.fill_batch(plan.shares, now);
         if !shares.is_empty() {
@@ -210,6 +220,9 @@ impl<C: Clock> Scheduler<C> {
     fn close(&mut self, id: SessionId, at_step: u64) {
         let Some(mut sequence) = self.sequences.remove(&id) else { return };
         let work = std::mem::replace(&mut sequence.work, Work::Idle);
+        if let Some(draft) = &mut self.draft {
+            draft.forget(id);
+        }
         self.retire(sequence);
         self.metrics.sessions.dec();
         let waited = self.steps.load(Ordering::Acquire).saturating_sub(at_step);

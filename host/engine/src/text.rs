@@ -34,7 +34,9 @@ impl TextAssembler {
         let old = self.held.len();
         self.decode();
         let new = self.held.as_bytes().get(old..).unwrap_or_default();
-        if let Some(at) = self.stops.iter_mut().filter_map(|stop| stop.find(new, old)).min() {
+        // The one that is complete first, as if the bytes came one by one: what
+        // leaves must not depend on how the text is cut into tokens.
+        if let Some((_, at)) = self.stops.iter_mut().filter_map(|stop| stop.find(new, old)).min() {
             out.push_str(self.held.get(..at).unwrap_or_default());
             self.held.clear();
             self.bytes.clear();
@@ -121,12 +123,13 @@ impl Stop {
     }
 
     /// Takes in `new`, which stands at `at` of the text that is held. Where the
-    /// stop text begins, if it is complete now.
-    fn find(&mut self, new: &[u8], at: usize) -> Option<usize> {
+    /// stop text ends and begins, if it is complete now.
+    fn find(&mut self, new: &[u8], at: usize) -> Option<(usize, usize)> {
         for (n, &byte) in new.iter().enumerate() {
             self.step(byte);
             if self.matched == self.text.len() {
-                return Some((at + n + 1).saturating_sub(self.matched));
+                let end = at + n + 1;
+                return Some((end, end.saturating_sub(self.matched)));
             }
         }
         None
@@ -148,6 +151,14 @@ mod tests {
         }
         assembler.finish(&mut out);
         (out, Pushed::Open)
+    }
+
+    #[test]
+    fn of_stop_texts_that_overlap_the_first_complete_one_counts_however_the_text_is_cut() {
+        let bytewise: Vec<&[u8]> = b"xabaa".chunks(1).collect();
+        assert_eq!(run(&["aba", "b"], &bytewise), ("xa".to_owned(), Pushed::Stopped));
+        assert_eq!(run(&["aba", "b"], &[b"xabaa"]), ("xa".to_owned(), Pushed::Stopped));
+        assert_eq!(run(&["ba", "aba"], &[b"xabaa"]), ("x".to_owned(), Pushed::Stopped), "the longer one");
     }
 
     #[test]

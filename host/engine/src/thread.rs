@@ -13,8 +13,13 @@ use crate::metrics::EngineMetrics;
 use crate::scheduler::{Progress, Scheduler};
 use crate::tokenizer::Tokenizer;
 
+/// Makes a backend on the thread that is to own it.
+pub(crate) type MakeBackend = Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>;
+
 pub(crate) struct Setup {
-    pub(crate) backend: Box<dyn FnOnce() -> Result<Box<dyn Backend>, String> + Send>,
+    pub(crate) backend: MakeBackend,
+    /// Makes the backend of the draft model, where there is one.
+    pub(crate) draft: Option<MakeBackend>,
     pub(crate) tokenizer: Arc<dyn Tokenizer>,
     pub(crate) config: EngineConfig,
     pub(crate) metrics: EngineMetrics,
@@ -28,14 +33,21 @@ pub(crate) struct Setup {
 /// Should the backend panic, the sequences are dropped with it, which tells
 /// every reader that the engine is gone.
 pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<(BackendLimits, Abilities), String>)) {
-    let Setup { backend, tokenizer, config, metrics, steps, commands } = setup;
+    let Setup { backend, draft, tokenizer, config, metrics, steps, commands } = setup;
     let backend = match backend() {
         Ok(backend) => backend,
         Err(error) => return ready(Err(error)),
     };
+    let draft = match draft.map(|make| make()).transpose() {
+        Ok(draft) => draft,
+        Err(error) => return ready(Err(format!("the draft model: {error}"))),
+    };
     ready(Ok((backend.limits(), backend.abilities())));
     let serve = AssertUnwindSafe(move || {
-        let scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
+        let mut scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
+        if let Some(draft) = draft {
+            scheduler = scheduler.with_draft(draft);
+        }
         serve(scheduler, &commands);
     });
     if std::panic::catch_unwind(serve).is_err() {

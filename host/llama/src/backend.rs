@@ -12,7 +12,7 @@ use nala_engine::{
 
 use crate::adapter::Adapter;
 use crate::batch::Batch;
-use crate::context::Context;
+use crate::context::{Context, has_spare_sequence};
 use crate::embed::Embeddings;
 use crate::holdings::Holdings;
 use crate::model;
@@ -41,6 +41,8 @@ pub(crate) struct LlamaCpp {
     outputs: Vec<bool>,
     /// Whether keys still wait to be moved, which the next decode does.
     shifting: bool,
+    /// A sequence of the context that callers do not see.
+    spare: Option<u32>,
 }
 
 /// What a saved state begins with: a mark, and the length of what follows, so
@@ -58,6 +60,7 @@ impl LlamaCpp {
         let vocab = u32::try_from(model.vocab().n_tokens()).unwrap_or(0);
         let limits = options.limits(vocab, model::context_trained(&model));
         let embeddings = Embeddings::new(Arc::clone(&model), options, info.embeddings);
+        let spare = has_spare_sequence(&model, options).then_some(options.max_sequences);
         let context = Context::new(model, options)?;
         let batch = Batch::new(limits.batch_tokens).ok_or("not enough memory for a batch; lower batch_tokens")?;
         let sequences = limits.sequences as usize;
@@ -75,6 +78,7 @@ impl LlamaCpp {
             next: vec![0; sequences],
             outputs: Vec::with_capacity(limits.batch_tokens as usize),
             shifting: false,
+            spare,
         })
     }
 
@@ -139,6 +143,26 @@ impl LlamaCpp {
                 self.holdings.cut(seq, 0);
             }
         }
+    }
+
+    /// Has keys move that still wait for it: they would be saved for the wrong
+    /// places. llama.cpp moves them before it decodes, whatever that is, and
+    /// offers no other way; so a token is decoded that is dropped again. False:
+    /// there is no sequence for it.
+    fn settle(&mut self) -> bool {
+        if !self.shifting {
+            return true;
+        }
+        let empty = || (0..).zip(self.holdings.lengths()).find(|&(_, length)| length == 0).map(|(seq, _)| seq);
+        let Some(seq) = self.spare.or_else(empty) else { return false };
+        let token = BatchEntry { token: 0, position: 0, seq: SeqId(seq), logits: false };
+        self.outputs.clear();
+        // Where there is no cell for it, the keys have moved all the same.
+        let moved =
+            self.batch.fill(&[token]) && matches!(self.context.decode(&self.batch), Ok(()) | Err((NO_CELLS, _)));
+        self.context.remove(seq.cast_signed(), 0);
+        self.shifting = !moved;
+        moved
     }
 
     /// The same for a sequence out of which `count` tokens at `at` are taken: what
@@ -249,8 +273,7 @@ impl Backend for LlamaCpp {
     }
 
     fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
-        // Keys that have not moved yet would be saved for the wrong places.
-        if self.shifting || self.holdings.length(seq.0).is_none_or(|length| length == 0) {
+        if self.holdings.length(seq.0).is_none_or(|length| length == 0) || !self.settle() {
             return None;
         }
         let state = self.context.state(seq.0.cast_signed())?;

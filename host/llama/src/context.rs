@@ -10,7 +10,7 @@ use crate::adapter::Adapter;
 use crate::batch::Batch;
 use crate::log;
 use crate::model;
-use crate::options::{FlashAttention, KvType, LoadOptions};
+use crate::options::{FlashAttention, KvType, LoadOptions, MAX_SEQUENCES};
 use crate::threads::Threads;
 
 /// Making a context writes to the model, so no two are made at once.
@@ -23,6 +23,12 @@ pub(crate) enum Vectors {
     OfTokens,
     /// What the classification head makes of the whole text.
     OfTheHead,
+}
+
+/// Whether the context has a sequence more than callers see, for what has to be
+/// decoded without being asked for. Where sequences cost memory it has none.
+pub(crate) fn has_spare_sequence(model: &LlamaModel, options: &LoadOptions) -> bool {
+    options.max_sequences < MAX_SEQUENCES && !model.is_recurrent() && !model.is_hybrid()
 }
 
 /// What all contexts of a model have in common.
@@ -67,12 +73,13 @@ impl Context {
     pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions) -> Result<Self, String> {
         let (threads, batch_threads) = options.thread_counts();
         let mut params = params(options);
+        let sequences = options.max_sequences + u32::from(has_spare_sequence(&model, options));
         // llama.cpp aborts the process where a context has room for fewer tokens
         // than sequences; the limits that callers see stay as asked for.
-        params.n_ctx = options.kv_cells.max(options.max_sequences);
-        params.n_batch = options.batch_tokens.max(options.max_sequences);
+        params.n_ctx = options.kv_cells.max(sequences);
+        params.n_batch = options.batch_tokens.max(sequences);
         params.n_ubatch = options.micro_batch_tokens;
-        params.n_seq_max = options.max_sequences;
+        params.n_seq_max = sequences;
         params.type_k = ggml_type(options.kv_keys);
         params.type_v = ggml_type(options.kv_values);
         // All sequences share the cells. Layers with a sliding window have as

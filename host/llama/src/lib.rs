@@ -35,6 +35,7 @@ mod load;
 mod log;
 mod model;
 mod options;
+mod pages;
 mod prefix;
 mod spelling;
 mod stack;
@@ -43,6 +44,6 @@ mod threads;
 mod tokenizer;
 
 pub use error::LoadError;
-pub use load::load;
+pub use load::{check, load};
 pub use options::{AdapterFile, FlashAttention, KvType, LoadOptions};
 pub use system::{Version, system_info, version};

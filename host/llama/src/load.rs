@@ -15,13 +15,15 @@ use crate::header::{self, Header};
 use crate::log;
 use crate::model;
 use crate::options::LoadOptions;
+use crate::pages;
 use crate::system;
 use crate::tokenizer::Vocabulary;
 
 /// The most characters of llama.cpp's error lines in an error.
 const REASON: usize = 600;
 
-/// Loads a model, memory-mapped.
+/// Loads a model, memory-mapped. Weights that llama.cpp rearranges for its
+/// kernels are in RAM once: as rearranged, not in the file's form as well.
 ///
 /// `progress` is told the part that is loaded, from 0.0 to 1.0, on this thread.
 /// The context (the KV cells) is made later, by [`LoadedModel::backend`].
@@ -47,14 +49,22 @@ pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'sta
             let backend = LlamaCpp::new(model, &options, &known, adapters)?;
             Ok(Box::new(backend) as Box<dyn Backend>)
         }),
+        draft: None,
     })
 }
 
-/// Checks a file and has llama.cpp map it.
-pub(crate) fn read(
-    path: &Path,
-    mut progress: impl FnMut(f32) + 'static,
-) -> Result<(Arc<LlamaModel>, Header), LoadError> {
+/// Looks at a file's header and the options, without loading anything: cheap, and
+/// most of what is wrong with a file is seen.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn check(path: &Path, options: &LoadOptions) -> Result<(), LoadError> {
+    options.check().map_err(LoadError::Options)?;
+    look(path).map(drop)
+}
+
+/// Checks a header.
+fn look(path: &Path) -> Result<Header, LoadError> {
     let header = header::check(path)?;
     if header.tensors == 0 {
         return Err(LoadError::NoWeights { path: path.to_path_buf() });
@@ -65,6 +75,15 @@ pub(crate) fn read(
     if path.to_str().is_none_or(|path| path.contains('\0')) {
         return Err(LoadError::BadPath { path: path.to_path_buf() });
     }
+    Ok(header)
+}
+
+/// Checks a file and has llama.cpp map it.
+pub(crate) fn read(
+    path: &Path,
+    mut progress: impl FnMut(f32) + 'static,
+) -> Result<(Arc<LlamaModel>, Header), LoadError> {
+    let header = look(path)?;
     let backend = system::backend().ok_or_else(|| LoadError::Refused {
         path: path.to_path_buf(),
         reason: "other code of this process holds llama.cpp".to_owned(),
@@ -73,13 +92,17 @@ pub(crate) fn read(
         // A panic must not unwind into C.
         move |part| catch_unwind(AssertUnwindSafe(|| progress(part))).is_ok(),
     );
-    let (model, errors) = log::capture(|| LlamaModel::load_from_file(backend, path, &params));
+    let load = || LlamaModel::load_from_file(backend, path, &params);
+    let ((model, copied), errors) = log::capture(|| log::watch_copies(load));
     let model = model.map_err(|error| {
         let reason = if errors.is_empty() { error.to_string() } else { errors };
         refusal(path, &header.arch, reason)
     })?;
     if !model::is_plain_decoder(&model) {
         return Err(LoadError::NotADecoder { path: path.to_path_buf(), arch: header.arch });
+    }
+    if copied {
+        pages::let_go(path);
     }
     Ok((Arc::new(model), header))
 }

@@ -5,7 +5,7 @@
 //! typed error that follows. While a [`capture`] runs, the error lines of its
 //! thread are kept for that error's text.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -16,6 +16,8 @@ use llama_cpp_sys_2 as sys;
 const CAPTURE_BYTES: usize = 4096;
 
 thread_local! {
+    /// What was said of copied weights since [`watch_copies`] began.
+    static COPIES: Cell<Option<bool>> = const { Cell::new(None) };
     static CAPTURED: RefCell<Option<String>> = const { RefCell::new(None) };
     /// The line being put together out of pieces without a newline.
     static LINE: RefCell<(sys::ggml_log_level, String)> =
@@ -39,6 +41,22 @@ pub(crate) fn capture<T>(work: impl FnOnce() -> T) -> (T, String) {
     let result = work();
     let lines = CAPTURED.with_borrow_mut(|captured| std::mem::replace(captured, outer));
     (result, lines.unwrap_or_default())
+}
+
+/// Runs `work` and returns, beside its result, whether llama.cpp said on this
+/// thread that it copied weights of a model out of its mapped file. It says so
+/// nowhere else.
+pub(crate) fn watch_copies<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    let outer = COPIES.replace(Some(false));
+    let result = work();
+    (result, COPIES.replace(outer).unwrap_or(false))
+}
+
+/// Whether a line tells of memory for weights that are not used in the mapped
+/// file itself: `load_tensors:   CPU_REPACK model buffer size =    56.95 MiB`.
+fn tells_of_copies(line: &str) -> bool {
+    let name = line.split_once(" model buffer size =").and_then(|(before, _)| before.split_whitespace().next_back());
+    name.is_some_and(|name| !name.ends_with("_Mapped"))
 }
 
 unsafe extern "C" fn receive(level: sys::ggml_log_level, text: *const c_char, _: *mut c_void) {
@@ -80,6 +98,9 @@ fn append(level: sys::ggml_log_level, text: &str) {
 fn emit(level: sys::ggml_log_level, line: &str) {
     if line.is_empty() {
         return;
+    }
+    if tells_of_copies(line) && COPIES.get().is_some() {
+        COPIES.set(Some(true));
     }
     if level == sys::GGML_LOG_LEVEL_ERROR {
         CAPTURED.with_borrow_mut(|captured| {
@@ -131,6 +152,15 @@ mod tests {
         assert_eq!(lines, "first part; one");
         take(sys::GGML_LOG_LEVEL_ERROR, "outside of a capture\n");
         assert_eq!(capture(|| ()).1, "");
+    }
+
+    #[test]
+    fn copies_of_weights_are_noticed() {
+        let said = |line: &str| watch_copies(|| take(sys::GGML_LOG_LEVEL_INFO, line)).1;
+        assert!(said("load_tensors:   CPU_REPACK model buffer size =    56.95 MiB\n"));
+        assert!(!said("load_tensors:   CPU_Mapped model buffer size =    93.80 MiB\n"));
+        assert!(!said("llama_kv_cache: CPU KV buffer size = 1 MiB\n"));
+        assert!(!watch_copies(|| ()).1);
     }
 
     #[test]

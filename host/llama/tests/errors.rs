@@ -10,7 +10,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use common::{model_path, options};
-use nala_llama::{LoadError, LoadOptions, load};
+use nala_llama::{FlashAttention, KvType, LoadError, LoadOptions, load};
 
 fn refused(path: &Path) -> LoadError {
     match load(path, &options(), |_| {}) {
@@ -101,6 +101,45 @@ fn options_out_of_range_are_refused() {
     let bad = LoadOptions { max_sequences: 1000, ..options() };
     let error = load(&model_path(), &bad, |_| {}).err().unwrap();
     assert!(matches!(error, LoadError::Options(_)), "{error}");
+}
+
+#[test]
+fn values_of_fewer_bits_need_flash_attention() {
+    let options = LoadOptions { kv_values: KvType::Q4_0, flash_attention: FlashAttention::Off, ..options() };
+    let error = load(&model_path(), &options, |_| {}).err().unwrap();
+    assert!(matches!(error, LoadError::Options(_)), "{error}");
+    assert!(error.to_string().contains("turn flash_attention on"), "{error}");
+    // Every other combination makes a context that decodes.
+    for (kv_keys, kv_values, flash_attention) in [
+        (KvType::Q8_0, KvType::F16, FlashAttention::Off),
+        (KvType::F16, KvType::Q4_0, FlashAttention::Auto),
+        (KvType::Q4_0, KvType::Q8_0, FlashAttention::On),
+    ] {
+        let options = LoadOptions { kv_keys, kv_values, flash_attention, ..options.clone() };
+        let model = load(&model_path(), &options, |_| {}).unwrap();
+        let mut backend = (model.backend)().unwrap();
+        backend.decode(&common::entries(0, 0, &[5, 6, 7])).unwrap();
+        assert!(backend.logits(2).unwrap().iter().all(|logit| logit.is_finite()), "{options:?}");
+    }
+}
+
+#[test]
+fn heads_whose_width_does_not_go_with_the_cells_are_told() {
+    let mut model = common::gguf::Model::real();
+    // Heads of 72 numbers in place of 64: 8 of them are as wide as the model.
+    model.set("llama.attention.head_count", common::gguf::u32_value(8));
+    model.set("llama.attention.head_count_kv", common::gguf::u32_value(8));
+    model.set("llama.rope.dimension_count", common::gguf::u32_value(72));
+    for layer in 0..30 {
+        for name in ["attn_k", "attn_v"] {
+            model.tensor(&format!("blk.{layer}.{name}.weight")).dims = vec![576, 576];
+        }
+    }
+    let file = model.written();
+    let options = LoadOptions { kv_keys: KvType::Q8_0, ..options() };
+    let error = load(file.path(), &options, |_| {}).err().unwrap();
+    assert!(matches!(error, LoadError::Options(_)), "{error}");
+    assert!(error.to_string().contains("this model's is 72; set kv_keys to F16"), "{error}");
 }
 
 #[test]

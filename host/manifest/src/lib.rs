@@ -7,12 +7,12 @@
 //!
 //! Source: <https://spinframework.dev/manifest-reference>.
 
+pub mod quantity;
 pub mod routes;
 
 mod application;
 mod diagnostic;
 mod file;
-mod quantity;
 mod raw;
 mod refused;
 mod renderers;

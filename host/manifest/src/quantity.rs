@@ -15,12 +15,14 @@ const SIZES: &[(&str, u64)] = &[
 const TIMES_MS: &[(&str, u64)] = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
 
 /// Bytes. None for other text, zero, and what does not fit.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
+#[must_use]
+pub fn bytes(text: &str) -> Option<u64> {
     scaled(text, SIZES)
 }
 
 /// A duration. None for other text, zero, and what does not fit.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
+#[must_use]
+pub fn duration(text: &str) -> Option<Duration> {
     scaled(text, TIMES_MS).map(Duration::from_millis)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum KvLimit {
     /// One part in so many of the cells of the largest granted model, and at
     /// least one sequence of full length: whoever may use a model may use its
-    /// context.
+    /// context. A model that was never loaded counts from when it is opened.
     Share(u32),
     /// So many cells.
     Cells(u64),

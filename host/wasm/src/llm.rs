@@ -1,7 +1,8 @@
 //! `nala:llm`: models, sessions and generations for guests.
 //!
 //! Each resource of the interface is an entry of the store's table and holds a
-//! handle of `nala-engine`, so whatever ends the store ends them too. While a
+//! handle of `nala-engine`, so whatever ends the store ends them too; each holds a
+//! lease of its model beside it, so that the model stays loaded meanwhile. While a
 //! guest waits in one of these calls its own store is held, and nothing else:
 //! the work is done by the engine's thread.
 
@@ -31,6 +32,7 @@ pub(crate) mod bindings {
         path: ["../../wit/wasi-io", "../../wit/nala-llm"],
         world: "nala:llm/agent",
         imports: {
+            "nala:llm/model.[static]model.open": async | trappable,
             "nala:llm/model.[method]model.encode": async | trappable,
             "nala:llm/model.[method]model.decode": async | trappable,
             "nala:llm/session.[method]session.prefill": async | trappable,

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nala_engine::Engine as Model;
+use nala_engine::PooledModel;
 use thiserror::Error;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime_wasi_http::handler::ProxyPre;
@@ -37,8 +37,9 @@ pub enum Source<'a> {
 /// What a component is given beside WASI.
 #[derive(Clone, Default)]
 pub struct Grant {
-    /// Models it may open by name, the default one first.
-    pub models: Vec<Model>,
+    /// Models it may open by name, the default one first. Those that are not
+    /// loaded are when it opens them.
+    pub models: Vec<PooledModel>,
     /// Names of models that exist but are not granted, so that the guest can be
     /// told the difference.
     pub withheld: Vec<String>,

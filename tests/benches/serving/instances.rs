@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use nala_e2e::guests;
 use nala_engine::fake::Fake;
-use nala_engine::{Engine, EngineConfig};
+use nala_engine::{EngineConfig, ModelPool, ModelSpec, PoolConfig, Residence};
 use nala_wasm::{App, Grant, Limits, Runtime, RuntimeConfig, Source};
 
 use crate::report::quantile;
@@ -23,13 +23,24 @@ pub(crate) fn print() {
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     tokio.block_on(async {
         let runtime = Runtime::new(RuntimeConfig::default()).expect("a runtime");
-        let engine = Engine::start("fake", Fake::default().load(), EngineConfig::default()).expect("an engine");
+        let fake = ModelSpec {
+            name: "fake".to_owned(),
+            bytes: 0,
+            residence: Residence::Resident,
+            engine: EngineConfig::default(),
+            load: Box::new(|| Ok(Fake::default().load())),
+        };
+        let pool = ModelPool::new(PoolConfig::default(), vec![fake], tokio::runtime::Handle::current());
+        let pool = pool.expect("a pool");
+        for model in pool.models() {
+            model.preload().expect("an engine");
+        }
         let compile = |name: &str, path: &Path| runtime.compile(name, Source::File(path)).expect("the guest compiles");
         let templates = compile("chat-template", &guests::guest("components", "chat-template"));
         let renderer = Arc::new(runtime.load_renderer(&templates, Limits::renderer()).expect("the renderer loads"));
         let load = |name: &str, path: &Path| {
             let grant =
-                Grant { models: vec![engine.clone()], renderer: Some(Arc::clone(&renderer)), ..Grant::default() };
+                Grant { models: pool.models().collect(), renderer: Some(Arc::clone(&renderer)), ..Grant::default() };
             runtime.load(&compile(name, path), grant).expect("the guest loads")
         };
         println!("\nStore and instance, warm, µs");
@@ -39,7 +50,7 @@ pub(crate) fn print() {
         let app = load("behaviours", &guests::guest("host/wasm/guests", "behaviours"));
         instantiation(&app).await;
         host_calls(&app).await;
-        engine.shutdown().await;
+        pool.shutdown().await;
     });
 }
 

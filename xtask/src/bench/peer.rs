@@ -120,7 +120,7 @@ fn launcher(root: &Path, machine: &Machine, backend: &str) -> Result<String> {
     search.push(":");
     search.push(libraries.join("llama"));
     Ok(format!(
-        "#!/bin/sh\nGGML_BACKEND_PATH={} exec {} --library-path {} {} \"$@\"\n",
+        "#!/bin/sh\nexport GGML_BACKEND_PATH={}\nexec {} --library-path {} {} \"$@\"\n",
         quoted(&kernels)?,
         quoted(&libraries.join(machine.loader))?,
         quoted(Path::new(&search))?,

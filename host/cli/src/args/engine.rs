@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use clap::Args;
-use nala_llama::LoadOptions;
+use clap::{Args, ValueEnum};
+use nala_engine::EngineConfig;
+use nala_llama::{FlashAttention, KvType, LoadOptions};
 
 use super::parsers::within;
 
@@ -12,6 +13,8 @@ use super::parsers::within;
 const MAX_KV_CELLS: u32 = 1 << 24;
 const MAX_SEQUENCES: u32 = 256;
 const MAX_BATCH_TOKENS: u32 = 1 << 20;
+/// More guesses than this never come true.
+const MAX_DRAFT: u32 = 64;
 
 /// How the model is run.
 #[derive(Debug, Clone, Args)]
@@ -53,6 +56,71 @@ pub(crate) struct EngineArgs {
         allow_negative_numbers = true
     )]
     pub(crate) batch_tokens: u32,
+
+    /// Fused attention kernel; auto takes it where llama.cpp supports it
+    #[arg(long, value_name = "WHEN", default_value = "auto", env = "NALA_FLASH_ATTENTION")]
+    pub(crate) flash_attention: Attention,
+
+    /// How KV cells keep keys: fewer bits hold more context in the same memory
+    #[arg(long, value_name = "TYPE", default_value = "f16", env = "NALA_CACHE_TYPE_K")]
+    pub(crate) cache_type_k: CacheType,
+
+    /// How KV cells keep values; q8_0 and q4_0 need flash attention
+    #[arg(long, value_name = "TYPE", default_value = "f16", env = "NALA_CACHE_TYPE_V")]
+    pub(crate) cache_type_v: CacheType,
+
+    /// Tokens guessed ahead for a stream at most, where that is measured to be
+    /// faster; 0 turns guessing off
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = EngineConfig::default().max_draft,
+        env = "NALA_MAX_DRAFT",
+        value_parser = within(0..=MAX_DRAFT),
+        allow_negative_numbers = true
+    )]
+    pub(crate) max_draft: u32,
+}
+
+/// When attention is computed by the fused kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attention {
+    Auto,
+    On,
+    Off,
+}
+
+impl From<Attention> for FlashAttention {
+    fn from(attention: Attention) -> Self {
+        match attention {
+            Attention::Auto => Self::Auto,
+            Attention::On => Self::On,
+            Attention::Off => Self::Off,
+        }
+    }
+}
+
+/// How numbers are kept in KV cells, by the names of llama.cpp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CacheType {
+    /// 16 bits a number
+    F16,
+    /// 8.5 bits a number
+    #[value(name = "q8_0")]
+    Q8_0,
+    /// 4.5 bits a number; answers change visibly
+    #[value(name = "q4_0")]
+    Q4_0,
+}
+
+impl From<CacheType> for KvType {
+    fn from(cache: CacheType) -> Self {
+        match cache {
+            CacheType::F16 => Self::F16,
+            CacheType::Q8_0 => Self::Q8_0,
+            CacheType::Q4_0 => Self::Q4_0,
+        }
+    }
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {

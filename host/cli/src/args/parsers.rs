@@ -17,12 +17,10 @@ where
     }
 }
 
-/// The name or the path of a model; which of them is seen when it is loaded.
-pub(super) fn model(text: &str) -> Result<String, String> {
-    match text.trim() {
-        "" => Err("the name is empty; write a name from `nala-host model list` or the path of a GGUF file".to_owned()),
-        _ => Ok(text.to_owned()),
-    }
+/// A size in bytes, as manifests write them.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    nala_manifest::quantity::bytes(text)
+        .ok_or_else(|| "must be a size with its unit, such as 512MiB or 8GiB, and not zero".to_owned())
 }
 
 /// `127.0.0.1:3000`, `[::]:3000`, `localhost:3000`, or `:3000` and `3000` for

@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use clap::Parser;
-use nala_engine::EngineConfig;
+use nala_engine::{EngineConfig, PoolConfig};
 use nala_http::HttpConfig;
 use nala_machine::Machine;
 use nala_wasm::{CompileCache, Limits, RuntimeConfig};
 
 use super::Setting;
-use crate::args::{CodeArgs, EngineArgs};
+use crate::args::{CodeArgs, EngineArgs, ModelsArgs};
 use crate::models;
 use crate::models::mebibytes;
 use crate::serve;
 
-/// The engine's and the code's flags alone, to have their defaults and their
+/// The models', the engine's and the code's flags alone, to have their defaults and their
 /// environment variables.
 #[derive(Debug, Parser)]
 struct Flags {
+    #[command(flatten)]
+    models: ModelsArgs,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -27,6 +29,7 @@ struct Flags {
 pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     let mut settings = Vec::new();
     if let Ok(flags) = Flags::try_parse_from(["nala-host"]) {
+        settings.extend(pool(&flags.models));
         settings.extend(engine(&flags.engine, machine));
         settings.extend(runtime(&flags.code));
     }
@@ -36,8 +39,27 @@ pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     settings
 }
 
+fn lower(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}
+
 fn seconds(time: Duration) -> String {
     if time.subsec_nanos() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
+}
+
+fn pool(args: &ModelsArgs) -> Vec<Setting> {
+    let section = "models";
+    let setting = |name, value, meaning| Setting { section, name, value, meaning };
+    // Named one by one, so that a new field cannot be forgotten here.
+    let PoolConfig { budget: _, idle: _, max_wait, retry_after } = PoolConfig::default();
+    let budget = args.model_memory.or_else(models::default_budget).map_or_else(|| "no bound".to_owned(), mebibytes);
+    let idle = args.idle().map_or_else(|| "never".to_owned(), seconds);
+    vec![
+        setting("memory", budget, "for the models loaded at a time (--model-memory)"),
+        setting("idle", idle, "after which a model that nobody uses is unloaded (--model-idle)"),
+        setting("max_wait", seconds(max_wait), "how long a request waits for a model before it is refused as busy"),
+        setting("retry_after", seconds(retry_after), "before a load that failed is tried again"),
+    ]
 }
 
 fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
@@ -53,7 +75,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         outbox_tokens,
         snapshot_bytes,
         max_saved,
-        max_draft,
+        max_draft: _,
     } = EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
@@ -62,7 +84,9 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("max_sequences", load.max_sequences.to_string(), "sequences computed together (--max-sequences)"),
         setting("batch_tokens", load.batch_tokens.to_string(), "tokens of a batch at most (--batch-tokens)"),
         setting("micro_batch_tokens", load.micro_batch_tokens.to_string(), "tokens computed at once"),
-        setting("flash_attention", format!("{:?}", load.flash_attention).to_lowercase(), "fused attention kernel"),
+        setting("flash_attention", lower(load.flash_attention), "fused attention kernel (--flash-attention)"),
+        setting("cache_type_k", lower(load.kv_keys), "how KV cells keep keys (--cache-type-k)"),
+        setting("cache_type_v", lower(load.kv_values), "how KV cells keep values (--cache-type-v)"),
         setting("max_sessions", max_sessions.to_string(), "sessions open at a time; further ones are refused as busy"),
         setting("max_queued", max_queued.to_string(), "work waiting for room; further work is refused as busy"),
         setting("max_wait", seconds(max_wait), "how long work waits for room before it is refused as busy"),
@@ -71,7 +95,11 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("outbox_tokens", outbox_tokens.to_string(), "tokens kept for a slow reader before its run pauses"),
         setting("snapshot_bytes", mebibytes(snapshot_bytes), "RAM for the state of parked and saved sessions"),
         setting("max_saved", max_saved.to_string(), "sessions that can be saved in a scope"),
-        setting("max_draft", max_draft.to_string(), "tokens guessed ahead at most, where that is faster"),
+        setting(
+            "max_draft",
+            args.max_draft.to_string(),
+            "tokens guessed ahead at most, where that is faster (--max-draft)",
+        ),
     ]
 }
 

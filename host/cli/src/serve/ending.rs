@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use nala_engine::Engine;
+use nala_engine::ModelPool;
 use nala_http::Shutdown;
 use tokio::time::{sleep, timeout};
 
@@ -74,13 +74,8 @@ pub(super) fn by_force(console: Console) {
 }
 
 /// Ends the engines. One that hangs is left behind, and ends with the process.
-pub(super) async fn engines(engines: &[Engine], console: Console, grace: Duration) {
-    let all = async {
-        for engine in engines {
-            engine.shutdown().await;
-        }
-    };
-    if timeout(grace, all).await.is_err() {
+pub(super) async fn models(models: &ModelPool, console: Console, grace: Duration) {
+    if timeout(grace, models.shutdown()).await.is_err() {
         console.warn(&format!("An engine does not end within {} s; it is left behind.", grace.as_secs_f32()));
     }
 }

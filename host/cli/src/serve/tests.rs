@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use nala_engine::fake::Fake;
-use nala_engine::{Backend, BackendLimits, BatchEntry, DecodeError, EngineConfig, LoadedModel, SeqId, SessionOptions};
+use nala_engine::{
+    Backend, BackendLimits, BatchEntry, DecodeError, EngineConfig, LoadedModel, ModelSpec, PoolConfig, Residence,
+    SeqId, SessionOptions,
+};
 use nala_http::HEALTH_PATH;
 use nala_manifest::routes::RouteTable;
 
@@ -24,10 +27,24 @@ fn args(listen: SocketAddr, admin: SocketAddr) -> ServeArgs {
     }
 }
 
-fn prepared(engines: Vec<Engine>) -> Prepared {
+/// A pool of one model that is loaded.
+fn pool(name: &str, load: fn() -> LoadedModel) -> ModelPool {
+    let spec = ModelSpec {
+        name: name.to_owned(),
+        bytes: 0,
+        residence: Residence::Resident,
+        engine: EngineConfig::default(),
+        load: Box::new(move || Ok(load())),
+    };
+    let pool = ModelPool::new(PoolConfig::default(), vec![spec], tokio::runtime::Handle::current()).unwrap();
+    pool.model(name).unwrap().preload().unwrap();
+    pool
+}
+
+fn prepared(models: ModelPool) -> Prepared {
     Prepared {
         routing: Routing::Table(RouteTable::new()),
-        engines,
+        models,
         what: "nothing".to_owned(),
         sample: Sample::Get { path: "/".to_owned() },
     }
@@ -63,17 +80,17 @@ fn an_engine_that_ends_unasked_ends_the_host_with_an_error() {
     let (listen, admin) = (free(), free());
     let (told, answers) = std::sync::mpsc::channel();
     let error = serve(&args(listen, admin), Console::Plain, move |_| {
-        let engine = Engine::start("lost", Fake::default().load(), EngineConfig::default())?;
-        let dies = engine.clone();
+        let models = pool("lost", || Fake::default().load());
+        let dies = models.clone();
         tokio::runtime::Handle::current().spawn(async move {
             // The host is ready first.
             while !get_apart(admin, "/readyz").await.starts_with("HTTP/1.1 200") {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             told.send(get_apart(listen, "/").await).unwrap();
-            dies.shutdown().await;
+            dies.acquire("lost").await.unwrap().shutdown().await;
         });
-        Ok(prepared(vec![engine]))
+        Ok(prepared(models))
     })
     .unwrap_err();
     let answer = answers.recv().unwrap();
@@ -112,15 +129,16 @@ impl Backend for Hung {
 
 #[tokio::test]
 async fn an_engine_that_hangs_is_left_behind() {
-    let backend: Box<dyn FnOnce() -> _ + Send> = Box::new(|| Ok(Box::new(Hung) as Box<dyn Backend>));
-    let model = LoadedModel { backend, ..Fake::default().load() };
-    let engine = Engine::start("hung", model, EngineConfig::default()).unwrap();
+    let models = pool("hung", || {
+        let backend: Box<dyn FnOnce() -> _ + Send> = Box::new(|| Ok(Box::new(Hung) as Box<dyn Backend>));
+        LoadedModel { backend, ..Fake::default().load() }
+    });
+    let engine = models.acquire("hung").await.unwrap();
     let mut session =
         engine.open_session(SessionOptions { scope: "test".into(), ..SessionOptions::default() }).unwrap();
     tokio::spawn(async move { session.prefill(vec![1]).await.map(|_| ()) });
     // The engine is in its step when it is told to end.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let engines = [engine];
-    let ended = ending::engines(&engines, Console::Plain, Duration::from_millis(100));
+    let ended = ending::models(&models, Console::Plain, Duration::from_millis(100));
     tokio::time::timeout(Duration::from_secs(10), ended).await.expect("it is waited for without end");
 }

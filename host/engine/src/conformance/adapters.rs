@@ -1,11 +1,12 @@
 //! Checks of adapters.
 
 use super::backend::{A, B, alone, assert_close, entries};
+use super::begun;
 use crate::backend::{Backend, LoadedModel, SeqId, Token};
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
-    let tokens = model.tokenizer.encode("The quick brown fox jumps over the lazy dog.", false).unwrap();
+    let tokens = begun(&*model.tokenizer, "The quick brown fox jumps over the lazy dog.");
     let mut backend = (model.backend)().unwrap();
     let backend = &mut *backend;
     let adapters = backend.adapters().to_vec();

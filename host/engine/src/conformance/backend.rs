@@ -1,5 +1,6 @@
 //! Checks of [`Backend`] itself.
 
+use super::begun;
 use crate::backend::{Backend, BatchEntry, DecodeError, LoadedModel, SeqId, Token};
 
 pub(super) const A: SeqId = SeqId(0);
@@ -7,7 +8,7 @@ pub(super) const B: SeqId = SeqId(1);
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
-    let tokens = model.tokenizer.encode("The quick brown fox jumps over the lazy dog.", false).unwrap();
+    let tokens = begun(&*model.tokenizer, "The quick brown fox jumps over the lazy dog.");
     let mut backend = (model.backend)().unwrap();
     let backend = &mut *backend;
     let limits = backend.limits();
@@ -19,7 +20,7 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     neighbours_change_nothing(backend, &tokens);
     cutting_back_forgets(backend, &tokens);
     refused_batches_change_nothing(backend, &tokens);
-    cells_run_out_cleanly(backend, tokens[0]);
+    cells_run_out_cleanly(backend, tokens[1]);
 }
 
 /// Entries for tokens of one sequence from a position on; logits at the last.
@@ -43,14 +44,24 @@ pub(super) fn alone(backend: &mut dyn Backend, tokens: &[Token]) -> Vec<f32> {
 }
 
 /// Kernels may sum in another order for another batch shape, which moves logits
-/// by a little, but never by what separates one token from the next best.
+/// by a little: by less than what separates one token from the next best, where
+/// the model is decided at all. What all logits have in common says nothing, and
+/// the farthest of many thousands little, so it is the usual distance that counts.
 pub(super) fn assert_close(a: &[f32], b: &[f32], what: &str) {
     assert_eq!(a.len(), b.len());
-    let spread = a.iter().fold(0.0_f32, |m, x| m.max(x.abs())).max(1.0);
-    let far = a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0_f32, f32::max);
-    assert!(far <= spread * 0.05, "{what}: logits differ by {far} (largest {spread})");
-    let best = |row: &[f32]| (0..row.len()).max_by(|&i, &j| row[i].total_cmp(&row[j]));
-    assert_eq!(best(a), best(b), "{what}: another token is the most likely");
+    let spread = f64::from(a.iter().fold(0.0_f32, |m, x| m.max(x.abs())).max(1.0));
+    let apart = || a.iter().zip(b).map(|(x, y)| f64::from(x - y));
+    let common = apart().sum::<f64>() / a.len() as f64;
+    let usual = (apart().map(|d| (d - common).powi(2)).sum::<f64>() / a.len() as f64).sqrt();
+    assert!(usual <= spread * 0.02, "{what}: logits usually differ by {usual} (largest {spread}, in common {common})");
+    let best = |row: &[f32]| (0..row.len()).max_by(|&i, &j| row[i].total_cmp(&row[j])).unwrap();
+    let ahead = f64::from(a[best(a)] - a[best(b)]);
+    assert!(
+        ahead <= (spread * 0.02).max(usual * 4.0),
+        "{what}: token {} is the most likely, not {}, which is {ahead} behind (logits usually differ by {usual})",
+        best(a),
+        best(b)
+    );
 }
 
 fn logits_come_where_asked_for(backend: &mut dyn Backend, tokens: &[Token]) {

@@ -2,6 +2,7 @@
 //! sequence in one batch, and going on from any of them.
 
 use super::backend::{A, assert_close, entries};
+use super::begun;
 use crate::backend::{Backend, LoadedModel, Rewind, Token};
 
 /// Tokens that are known before a guess.
@@ -10,7 +11,7 @@ const KNOWN: usize = 4;
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
     let rewind = model.info.rewind();
-    let tokens = model.tokenizer.encode("The quick brown fox jumps over the lazy dog.", false).unwrap();
+    let tokens = begun(&*model.tokenizer, "The quick brown fox jumps over the lazy dog.");
     let mut backend = (model.backend)().unwrap();
     let backend = &mut *backend;
     let want = one_by_one(backend, &tokens);

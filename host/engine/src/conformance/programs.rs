@@ -1,20 +1,17 @@
 //! Random programs on several sessions at once: each session says what it says
 //! when it does the same alone.
 //!
-//! How many rows a batch has may move logits by a little (kernels sum in another
-//! order), so two tokens that are about as likely can change places. A
-//! difference counts where the model was decided; behind one that does not
-//! count, a session's texts are different ones, and are compared no further.
+//! A session whose text is another one from an undecided token on (see [`Said`])
+//! is compared no further.
 
 use std::time::Duration;
 
+use super::begun;
+use super::engine::{self, Said};
 use crate::backend::{LoadedModel, Token};
 use crate::options::{Finish, GenerateOptions};
 use crate::{Engine, EngineConfig, Error, Session, SessionOptions};
 
-/// Below this distance of the log-probabilities of the two most likely tokens
-/// the model is undecided.
-const UNDECIDED: f32 = 0.3;
 /// Programs that are run, with sessions each, and what each session does.
 const PROGRAMS: u64 = 3;
 const SESSIONS: usize = 4;
@@ -88,7 +85,7 @@ async fn acted_together(engine: &Engine, seed: u64) -> Vec<Actor> {
 }
 
 async fn rounds(engine: &Engine, actors: &mut [Actor], acts: usize) {
-    let text = engine.tokenizer().encode(TEXT, false).unwrap();
+    let text = begun(&**engine.tokenizer(), TEXT);
     let turns = actors.iter_mut().map(|actor| Box::pin(actor.act(&text, acts)));
     all(turns.collect()).await;
 }
@@ -105,7 +102,7 @@ async fn all<F: Future<Output = ()> + Unpin>(mut futures: Vec<F>) {
 impl Actor {
     fn new(engine: &Engine, seed: u64) -> Self {
         // Some sessions share a scope, and with it what they begin with.
-        let scope = if seed % 2 == 0 { "even" } else { "odd" };
+        let scope = if seed.is_multiple_of(2) { "even" } else { "odd" };
         let options = SessionOptions { scope: scope.into(), ..SessionOptions::default() };
         let session = Some(engine.open_session(options).unwrap());
         Self { session, dice: Dice(seed), acts: Vec::new(), said: Vec::new() }
@@ -124,13 +121,14 @@ impl Actor {
                 0..3 if room > 24 => {
                     let from = self.dice.below(u32::try_from(text.len()).unwrap() / 2) as usize;
                     let count = 3 + self.dice.below(16) as usize;
-                    let tokens: Vec<Token> = text.iter().copied().cycle().skip(from).take(count).collect();
+                    let begin = text.iter().take(usize::from(len == 0));
+                    let tokens: Vec<Token> = begin.chain(text.iter().skip(1 + from).take(count)).copied().collect();
                     session.prefill(tokens.clone()).await.unwrap();
                     self.acts.push(Act::Prefill(tokens));
                 }
                 3..6 if len > 0 && room > 12 => {
                     let cancel_after = (self.dice.below(3) == 0).then(|| 1 + self.dice.below(4) as usize);
-                    let (said, _) = say(session, 4 + self.dice.below(8), cancel_after).await;
+                    let said = say(session, 4 + self.dice.below(8), cancel_after).await.tokens;
                     self.acts.push(Act::Generate(u32::try_from(said.len()).unwrap()));
                     self.said.extend(said);
                 }
@@ -139,7 +137,7 @@ impl Actor {
                     match session.evict(at, count).await {
                         Ok(()) => self.acts.push(Act::Evict(at, count)),
                         Err(Error::Unsupported(_)) => {}
-                        Err(error) => panic!("{error}"),
+                        Err(error) => panic!("evict: {error}"),
                     }
                 }
                 7 if len > 8 && self.dice.below(2) == 0 => {
@@ -157,28 +155,17 @@ impl Actor {
     }
 }
 
-/// Generates, maybe cancelling on the way: all tokens that came of it, and how
-/// far each was ahead of the next one.
-async fn say(session: &mut Session, max_new: u32, cancel_after: Option<usize>) -> (Vec<Token>, Vec<f32>) {
+/// Generates, maybe cancelling on the way.
+async fn say(session: &mut Session, max_new: u32, cancel_after: Option<usize>) -> Said {
     let options = GenerateOptions {
         ignore_end: true,
         top_logprobs: Some(2),
         flush_after: Duration::ZERO,
         ..GenerateOptions::greedy(max_new)
     };
-    let mut run = session.generate(options).unwrap();
-    let (mut said, mut ahead) = (Vec::new(), Vec::new());
-    while let Some(chunk) = run.next().await.unwrap() {
-        for sampled in chunk.tokens {
-            said.push(sampled.token);
-            ahead.push(sampled.alternatives[0].logprob - sampled.alternatives[1].logprob);
-        }
-        if cancel_after.is_some_and(|after| said.len() >= after) {
-            run.cancel();
-        }
-        assert!(!matches!(chunk.finish, Some(Finish::Preempted | Finish::ContextFull)), "there is room for all");
-    }
-    (said, ahead)
+    let said = engine::said(session.generate(options).unwrap(), cancel_after).await;
+    assert!(!matches!(said.finish, Finish::Preempted | Finish::ContextFull), "there is room for all");
+    said
 }
 
 /// What came of comparing.
@@ -194,7 +181,7 @@ impl Verdict {
         let scope = format!("alone: {what}");
         let mut session =
             engine.open_session(SessionOptions { scope: scope.into(), ..SessionOptions::default() }).unwrap();
-        let mut said = actor.said.iter();
+        let mut together = actor.said.as_slice();
         for (number, act) in actor.acts.iter().enumerate() {
             match act {
                 Act::Prefill(tokens) => drop(session.prefill(tokens.clone()).await.unwrap()),
@@ -203,16 +190,16 @@ impl Verdict {
                 Act::Park => session.park().await.unwrap(),
                 Act::Generate(0) => {}
                 Act::Generate(count) => {
-                    let (alone, ahead) = say(&mut session, *count, None).await;
-                    assert_eq!(alone.len(), *count as usize, "{what}: act {number}");
-                    for ((alone, ahead), together) in alone.iter().zip(ahead).zip(said.by_ref()) {
-                        if alone != together && ahead < UNDECIDED {
-                            self.undecided += 1;
-                            return;
-                        }
-                        assert_eq!(together, alone, "{what}, act {number}: decided by {ahead}, but different");
-                        self.compared += 1;
+                    let alone = say(&mut session, *count, None).await;
+                    let (said, rest) = together.split_at(*count as usize);
+                    assert_eq!(alone.tokens.len(), said.len(), "{what}: act {number}");
+                    let same = alone.begins(said, &format!("{what}, act {number}"));
+                    self.compared += same;
+                    if same < said.len() {
+                        self.undecided += 1;
+                        return;
                     }
+                    together = rest;
                 }
             }
         }

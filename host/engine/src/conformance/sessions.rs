@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::engine::{generate, session};
+use super::begun;
+use super::engine::{generate, said, session};
 use crate::backend::LoadedModel;
 use crate::options::GenerateOptions;
 use crate::{Engine, EngineConfig, SessionOptions, Token};
@@ -29,7 +30,7 @@ fn options(n: u32) -> GenerateOptions {
 }
 
 fn tokens(engine: &Engine, text: &str) -> Vec<Token> {
-    engine.tokenizer().encode(text, false).unwrap()
+    begun(&**engine.tokenizer(), text)
 }
 
 async fn a_beginning_is_found_in_its_scope(engine: &Engine, shares: bool) {
@@ -45,7 +46,7 @@ async fn a_beginning_is_found_in_its_scope(engine: &Engine, shares: bool) {
     let info = again.prefill(prompt.clone()).await.unwrap();
     assert_eq!(info.cached + info.computed, n);
     assert_eq!(info.cached >= 16, shares, "beginnings are shared as said: {info:?}");
-    assert_eq!(generate(&mut again, options(8)).await, want, "from the prefix cache");
+    want.is_said_by(&generate(&mut again, options(8)).await, "from the prefix cache");
 }
 
 async fn whatever_is_done_the_text_is_the_same(engine: &Engine) {
@@ -53,27 +54,29 @@ async fn whatever_is_done_the_text_is_the_same(engine: &Engine) {
     let n = u32::try_from(tokens(engine, PROMPT).len()).unwrap();
 
     let mut whole = session(engine, PROMPT).await;
-    assert_eq!(generate(&mut whole, options(5)).await.0, want.0[..5]);
+    want.begins(&generate(&mut whole, options(5)).await.tokens, "the first tokens");
     assert_eq!(whole.rewind(n).await.unwrap(), n);
-    assert_eq!((whole.len(), generate(&mut whole, options(12)).await), (n, want.clone()), "rewound");
+    assert_eq!(whole.len(), n);
+    let mut same = want.is_said_by(&generate(&mut whole, options(12)).await, "rewound");
 
     let mut parent = session(engine, PROMPT).await;
     let mut child = parent.fork().await.unwrap();
     drop(parent);
     assert_eq!(child.len(), n);
-    assert_eq!(generate(&mut child, options(12)).await, want, "a fork whose parent is gone");
+    same += want.is_said_by(&generate(&mut child, options(12)).await, "a fork whose parent is gone");
 
     let mut parked = session(engine, PROMPT).await;
-    let first = generate(&mut parked, options(5)).await.0;
+    let first = generate(&mut parked, options(5)).await.tokens;
     parked.park().await.unwrap();
-    let rest = generate(&mut parked, options(7)).await.0;
-    assert_eq!([first, rest].concat(), want.0, "parked for a while");
+    let rest = generate(&mut parked, options(7)).await.tokens;
+    same += want.begins(&[first, rest].concat(), "parked for a while");
 
     let mut saved = session(engine, PROMPT).await;
     saved.save("a name").await.unwrap();
     drop(saved);
     let mut restored = engine.restore_session(SessionOptions::default(), "a name").await.unwrap().unwrap();
-    assert_eq!(generate(&mut restored, options(12)).await, want, "restored");
+    same += want.is_said_by(&generate(&mut restored, options(12)).await, "restored");
+    assert!(same >= 24, "of four runs of twelve tokens only {same} could be compared");
     assert!(engine.restore_session(SessionOptions::default(), "another").await.unwrap().is_none());
     let elsewhere = SessionOptions { scope: "elsewhere".into(), ..SessionOptions::default() };
     assert!(engine.restore_session(elsewhere, "a name").await.unwrap().is_none(), "another scope");
@@ -84,16 +87,10 @@ async fn branches_share_every_batch(engine: &Engine) {
     let want = generate(&mut trunk.fork().await.unwrap(), options(10)).await;
     let mut branches = [trunk.fork().await.unwrap(), trunk.fork().await.unwrap(), trunk.fork().await.unwrap()];
     let before = engine.metrics().decode_steps.get();
-    let mut runs: Vec<_> = branches
-        .iter_mut()
-        .map(|branch| branch.generate(GenerateOptions { flush_after: Duration::from_secs(9), ..options(10) }).unwrap())
-        .collect();
-    for run in &mut runs {
-        let mut all = Vec::new();
-        while let Some(chunk) = run.next().await.unwrap() {
-            all.extend(chunk.tokens.iter().map(|t| t.token));
-        }
-        assert_eq!(all, want.0, "a branch among others");
+    let options = GenerateOptions { flush_after: Duration::from_secs(9), top_logprobs: Some(2), ..options(10) };
+    let runs: Vec<_> = branches.iter_mut().map(|branch| branch.generate(options.clone()).unwrap()).collect();
+    for run in runs {
+        want.is_said_by(&said(run, None).await, "a branch among others");
     }
     // Nine batches each, had every branch its own: 27.
     let steps = engine.metrics().decode_steps.get() - before;

@@ -1,6 +1,7 @@
 //! Checks of what a [`Backend`] says it can do with sequences.
 
 use super::backend::{A, B, alone, assert_close, entries};
+use super::begun;
 use crate::backend::{Backend, LoadedModel, Rewind, SeqId, Token};
 
 const FIRST: SeqId = SeqId(2);
@@ -8,7 +9,7 @@ const LAST: SeqId = SeqId(3);
 
 pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     let model = load();
-    let tokens = model.tokenizer.encode("The quick brown fox jumps over the lazy dog.", false).unwrap();
+    let tokens = begun(&*model.tokenizer, "The quick brown fox jumps over the lazy dog.");
     let mut backend = (model.backend)().unwrap();
     let backend = &mut *backend;
     let can = backend.abilities();
@@ -25,7 +26,7 @@ fn rewinds_as_said(backend: &mut dyn Backend, text: &[Token], rewind: Rewind, wi
     let before = limits.batch_tokens as usize;
     let most = limits.sequence_tokens.min(limits.kv_cells - 2 * limits.batch_tokens) as usize;
     let len = window.map_or(most / 2, |window| (window as usize + 40).min(most));
-    let long: Vec<Token> = text.iter().copied().cycle().take(len).collect();
+    let long: Vec<Token> = text[..1].iter().chain(text[1..].iter().cycle()).copied().take(len).collect();
     let tail = [text[3], text[1], text[2]];
     for cut in [8, len / 2, len - 1] {
         let (base, at) = (&long[..cut], u32::try_from(cut).unwrap());
@@ -113,8 +114,16 @@ fn loses_its_middle(backend: &mut dyn Backend, tokens: &[Token], can: bool) {
     if can {
         let len = tokens.len() - 3;
         assert!(!backend.cut_out(A, 2, u32::try_from(len).unwrap()), "more than there is");
+        // Saved at once, the state is the one that has moved.
+        let state = backend.abilities().snapshot.then(|| backend.save(A).expect("a state right after a shift"));
         backend.decode(&entries(A, len, &tokens[..1])).unwrap();
-        assert!(backend.logits(0).unwrap().iter().all(|l| l.is_finite()));
+        let want = backend.logits(0).unwrap().to_vec();
+        assert!(want.iter().all(|l| l.is_finite()));
+        if let Some(state) = state {
+            assert!(backend.load(B, &state, u32::try_from(len).unwrap()));
+            backend.decode(&entries(B, len, &tokens[..1])).unwrap();
+            assert_close(&want, backend.logits(0).unwrap(), "a state saved right after a shift");
+        }
     }
-    assert!(backend.truncate(A, 0));
+    assert!(backend.truncate(A, 0) && backend.truncate(B, 0));
 }

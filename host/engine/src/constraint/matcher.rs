@@ -62,7 +62,7 @@ impl Matcher {
         let words: Vec<u32> = self.guarded(llguidance::Matcher::compute_mask_or_eos)?.into();
         self.mask.set_to_common(&words, &self.grammar.vocabulary().possible);
         if self.mask.allowed() == 0 && !self.is_done() {
-            return Err(self.fail(Error::Constraint("no token of this model can continue the text".to_owned())));
+            return Err(self.fail(refused("NoExtensionBias")));
         }
         Ok(&self.mask)
     }
@@ -103,7 +103,8 @@ impl Matcher {
     /// that must come. Tokens at the end of it that could be spelt otherwise once
     /// more text follows are held back. Nothing is taken in.
     ///
-    /// Empty if there is a choice, or after a failure.
+    /// Empty if there is a choice, or after a failure. A text that is forced without
+    /// end is one.
     pub fn forced(&mut self) -> Vec<Token> {
         if self.ended || self.inner.is_stopped() {
             return Vec::new();

@@ -8,7 +8,8 @@ pub enum GrammarSource {
     ///
     /// Between the parts of the text there may be up to two spaces, or one line
     /// break with up to 40 spaces or tabs of indentation; never more, and none
-    /// around the whole text. References must be local (`#/…`). `oneOf` is taken
+    /// around the whole text. Within strings only control characters are written as
+    /// `\u00XX`; all others stand for themselves. References must be local (`#/…`). `oneOf` is taken
     /// where its branches cannot both hold; otherwise write `anyOf`.
     JsonSchema(String),
     /// Any JSON value, with the whitespace of [`GrammarSource::JsonSchema`]. For

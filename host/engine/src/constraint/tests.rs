@@ -90,7 +90,7 @@ fn json_schemas_are_enforced_and_say_what_they_ignore() {
     assert_eq!(compile(schema(text)).unwrap().warnings(), [""; 0]);
     let typo = compile(schema(r#"{"type":"object","properties":{"a":{"type":"string","maxLenght":3}}}"#)).unwrap();
     assert!(typo.warnings()[0].contains("/properties/a/maxLenght"), "{:?}", typo.warnings());
-    sorts(&GrammarSource::AnyJson, &["[1, {\"a\": null}]", "-1.5e3", "\"\\u00e9\""], &["", "[1,]", "nul", "01"]);
+    sorts(&GrammarSource::AnyJson, &["[1, {\"a\": null}]", "-1.5e3", "\"\\u0001é\""], &["", "[1,]", "nul", "01"]);
     sorts(&schema("true"), &["1"], &["x"]);
     for (source, says) in [
         (r#"{"not":{"type":"null"}}"#, "not"),

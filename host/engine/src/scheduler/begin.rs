@@ -6,7 +6,7 @@ use super::Scheduler;
 use super::guide::Guide;
 use super::sequence::{Answer, Prefill, Run, Wait, Work};
 use super::sessions::refuse_at_work;
-use super::speculate::{Lookup, Odds};
+use super::speculate::{Chances, Draft, Lookup};
 use crate::Token;
 use crate::clock::Clock;
 use crate::command::{Reply, SessionId, StepCommand};
@@ -108,8 +108,8 @@ impl<C: Clock> Scheduler<C> {
             wait: Wait::new(now),
             max_draft: options.draft.unwrap_or(self.config.max_draft).min(self.config.max_draft),
             lookup: Lookup::default(),
-            odds: Odds::default(),
-            draft: Vec::new(),
+            odds: Chances::default(),
+            draft: Draft::default(),
         };
         sequence.work = Work::Run(Box::new(run));
         sequence.keys = None;

@@ -59,6 +59,11 @@ impl Cells {
         u32::try_from(self.free.len()).unwrap_or(u32::MAX)
     }
 
+    /// Cells that only the cache holds.
+    pub(super) fn idle(&self) -> u32 {
+        self.idle
+    }
+
     /// Cells that can be had: free ones, and those that only the cache holds.
     pub(super) fn available(&self) -> u32 {
         self.free() + self.idle

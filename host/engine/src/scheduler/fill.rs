@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Scheduler;
+use super::draft;
 use super::fair::Waiting;
 use super::guide::Guide;
-use super::plan::{self, Candidate, HEADROOM, Plan, Room, Share};
+use super::plan::{self, Candidate, Plan, Room, Share};
 use super::sequence::Work;
-use super::speculate::{self, Odds};
+use super::speculate::{Draft, Guessing, Odds, Source};
 use crate::backend::BatchEntry;
 use crate::clock::Clock;
 use crate::command::SessionId;
@@ -108,44 +109,67 @@ impl<C: Clock> Scheduler<C> {
         for share in shares {
             // One that was not placed after all has its guesses still.
             if let Some(Work::Run(run)) = self.sequences.get_mut(&share.id).map(|s| &mut s.work) {
-                run.draft.clear();
+                run.draft = Draft::default();
             }
         }
         if self.config.max_draft == 0 || !self.can_reject {
             return;
         }
-        let mut batch: u32 = shares.iter().map(|share| share.tokens).sum();
-        let headroom = HEADROOM.saturating_mul(u32::try_from(shares.len()).unwrap_or(u32::MAX));
-        let spare = self.cells.available().saturating_sub(batch).saturating_sub(headroom);
-        let mut spare = spare.min(self.limits.batch_tokens.saturating_sub(batch));
-        let mut gives = f64::from(batch);
-        let most = self.config.max_draft;
-        if speculate::worthwhile(&self.pace, Odds::CERTAIN, batch, gives, most.min(spare)) == 0 {
+        let mut plan = Guessing::new(self.cells.available(), self.limits.batch_tokens, shares);
+        if plan.depth(&self.pace, Odds::CERTAIN, self.config.max_draft, 0.0) == 0 {
             return;
         }
+        let mut asks = Vec::new();
         for share in shares {
             let Some(sequence) = self.sequences.get_mut(&share.id) else { continue };
             let (all, free) = (sequence.todo() == share.tokens as usize, sequence.free());
             let Work::Run(run) = &mut sequence.work else { continue };
             // The last token of a run need not be guessed: it ends with it.
-            let most = run.max_draft.min(spare).min(run.left.saturating_sub(1)).min(free.saturating_sub(1));
+            let most = run.max_draft.min(plan.spare).min(run.left.saturating_sub(1)).min(free.saturating_sub(1));
             // A guess that a grammar forbids would be wasted, and to know that takes
             // as long as to know what it allows.
             if !all || most == 0 || sequence.guide.is_some() {
                 continue;
             }
-            let mut guessed = run.lookup.guess(&sequence.tokens, most as usize);
-            let count = u32::try_from(guessed.len()).unwrap_or(0);
-            let depth = speculate::worthwhile(&self.pace, run.odds, batch, gives, count);
-            if depth < count.min(1) {
-                run.odds.not_tried();
+            let mut tokens = run.lookup.guess(&sequence.tokens, most as usize);
+            if tokens.is_empty() {
+                asks.push((share.id, most));
+                continue;
             }
-            guessed.truncate(depth as usize);
-            batch += depth;
-            spare -= depth;
-            gives += run.odds.expected(depth);
-            run.draft = guessed;
+            let count = u32::try_from(tokens.len()).unwrap_or(0);
+            let depth = plan.depth(&self.pace, run.odds.lookup, count, 0.0);
+            tokens.truncate(depth as usize);
+            plan.takes(depth, &mut run.odds.lookup);
+            run.draft = Draft { tokens, source: Source::Lookup };
         }
+        self.ask_the_draft_model(asks, plan);
+    }
+
+    /// Has the draft model guess for runs whose text has nothing to offer.
+    fn ask_the_draft_model(&mut self, runs: Vec<(SessionId, u32)>, mut plan: Guessing) {
+        let Some(mut model) = self.draft.take() else { return };
+        // A round of the small model is for all of them.
+        let each = model.cost() / runs.len().max(1) as f64;
+        let mut wanted = Vec::new();
+        for (id, most) in runs {
+            let Some(Work::Run(run)) = self.sequences.get_mut(&id).map(|s| &mut s.work) else { continue };
+            let depth = plan.depth(&self.pace, run.odds.model, most, each);
+            plan.takes(depth, &mut run.odds.model);
+            if depth > 0 {
+                wanted.push((id, depth as usize));
+            }
+        }
+        let asks = wanted
+            .iter()
+            .filter_map(|&(id, most)| Some(draft::Ask { id, tokens: &self.sequences.get(&id)?.tokens, most }));
+        let asks: Vec<draft::Ask<'_>> = asks.collect();
+        let guesses = model.guess(&asks);
+        for (id, tokens) in guesses {
+            if let Some(Work::Run(run)) = self.sequences.get_mut(&id).map(|s| &mut s.work) {
+                run.draft = Draft { tokens, source: Source::Model };
+            }
+        }
+        self.draft = Some(model);
     }
 
     /// Writes the shares into the batch. Gives back those that were placed.

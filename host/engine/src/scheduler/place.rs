@@ -4,24 +4,29 @@
 use std::sync::Arc;
 
 use super::Scheduler;
-use super::cells::Holder;
-use super::prefix::{BLOCK, Entry, Hit};
+use super::cells::{CellId, Holder};
+use super::prefix::{BLOCK, Entry, EntryId, Hit, Kept};
 use super::sequence::{Sequence, Work};
+use super::snapshot::Snapshot;
 use crate::SeqId;
 use crate::clock::Clock;
 use crate::command::SessionId;
 
+/// Cells that beginnings which nobody uses may keep beside runs. llama.cpp looks at
+/// cells by 256, so fewer would gain nothing.
+const IDLE_CELLS: u32 = 512;
+
 impl<C: Clock> Scheduler<C> {
     /// Sequences that can be had: free ones and those of the prefix cache.
     pub(super) fn available_sequences(&self) -> u32 {
-        self.cells.free_sequences() + u32::try_from(self.prefixes.len()).unwrap_or(u32::MAX)
+        self.cells.free_sequences() + u32::try_from(self.prefixes.sequences()).unwrap_or(u32::MAX)
     }
 
     /// Takes a sequence, from the prefix cache if none is free.
     pub(super) fn take_sequence(&mut self) -> Option<SeqId> {
         if self.cells.free_sequences() == 0 {
-            let oldest = self.prefixes.oldest()?;
-            self.forget(oldest);
+            let oldest = self.prefixes.oldest_in_cells()?;
+            self.shelve(oldest);
         }
         self.cells.take_sequence()
     }
@@ -33,18 +38,52 @@ impl<C: Clock> Scheduler<C> {
             return false;
         }
         while self.cells.free() < n {
-            let Some(oldest) = self.prefixes.oldest() else { return false };
-            self.forget(oldest);
+            let Some(oldest) = self.prefixes.oldest_in_cells() else { return false };
+            self.shelve(oldest);
         }
         true
     }
 
+    /// Moves beginnings that nobody uses to RAM, oldest first, until few of their
+    /// cells are left: every token of a batch looks at all cells in use. One at a
+    /// time, so that no step is much longer for it.
+    pub(super) fn tidy_cells(&mut self) {
+        if self.cells.idle() > IDLE_CELLS
+            && let Some(oldest) = self.prefixes.oldest_in_cells()
+        {
+            self.shelve(oldest);
+        }
+    }
+
+    /// Moves an entry of the prefix cache from its cells to RAM, or drops it where
+    /// there is no room.
+    fn shelve(&mut self, id: EntryId) {
+        let Some(Kept::InCells(seq, cells)) = self.prefixes.get(id).map(|entry| &entry.kept) else { return };
+        let (seq, len) = (*seq, u32::try_from(cells.len()).unwrap_or(u32::MAX));
+        match self.snapshot_of(seq, len, 0) {
+            Some(snapshot) => {
+                if let Some(was) = self.prefixes.moved_to_ram(id, snapshot) {
+                    self.give_back(was);
+                }
+            }
+            None => self.forget(id),
+        }
+    }
+
     /// Drops an entry of the prefix cache.
-    fn forget(&mut self, seq: SeqId) {
-        let Some(entry) = self.prefixes.remove(seq) else { return };
-        self.backend.truncate(seq, 0);
-        self.cells.release(&entry.cells, Holder::Cache);
-        self.cells.give_sequence(seq);
+    pub(super) fn forget(&mut self, id: EntryId) {
+        if let Some(entry) = self.prefixes.remove(id) {
+            self.give_back(entry.kept);
+        }
+    }
+
+    /// Frees what an entry of the prefix cache held.
+    fn give_back(&mut self, kept: Kept) {
+        if let Kept::InCells(seq, cells) = kept {
+            self.backend.truncate(seq, 0);
+            self.cells.release(&cells, Holder::Cache);
+            self.cells.give_sequence(seq);
+        }
     }
 
     /// How much of a session without a sequence is known.
@@ -59,7 +98,7 @@ impl<C: Clock> Scheduler<C> {
     /// The beginning of a session in the prefix cache, the last token left out:
     /// it is computed in any case, for its logits.
     fn hit(&mut self, id: SessionId) -> Option<Hit> {
-        if self.prefixes.len() == 0 {
+        if self.prefixes.is_empty() {
             return None;
         }
         let sequence = self.sequences.get_mut(&id)?;
@@ -99,26 +138,57 @@ impl<C: Clock> Scheduler<C> {
             }
             return true;
         }
-        // Looked up before a sequence is taken, which may drop an entry: the one
-        // just used is the last to go, and if it goes there is no other.
+        // Looked up before a sequence is taken, which may move an entry: the one
+        // just used is the last to go.
         let hit = self.hit(id);
         if let Some(hit) = hit {
-            self.prefixes.touch(hit.seq);
+            self.prefixes.touch(hit.id);
         }
         let Some(seq) = self.take_sequence() else { return false };
-        let hit = hit.filter(|hit| self.prefixes.holds(hit.seq));
         let Some(sequence) = self.sequences.get_mut(&id) else { return false };
         sequence.seq = Some(seq);
         if let Some(hit) = hit {
-            let len = u32::try_from(hit.len).unwrap_or(0);
-            if self.backend.copy(hit.seq, seq, len) {
-                let shared = self.prefixes.cells(hit.seq).get(..hit.len).unwrap_or_default();
-                sequence.cells.extend_from_slice(shared);
-                self.cells.share(shared, Holder::Session);
-                sequence.note_cached(len);
-                self.metrics.cached_tokens.inc_by(u64::from(len));
-            }
+            self.begin_with(id, seq, hit);
         }
+        true
+    }
+
+    /// Puts a beginning out of the prefix cache into the sequence of a session.
+    fn begin_with(&mut self, id: SessionId, seq: SeqId, hit: Hit) {
+        let len = u32::try_from(hit.len).unwrap_or(0);
+        let mut cells = Vec::new();
+        let begun = match self.prefixes.get(hit.id).map(|entry| &entry.kept) {
+            None => false,
+            Some(Kept::InCells(from, shared)) => {
+                let copied = self.backend.copy(*from, seq, len);
+                if copied {
+                    cells.extend_from_slice(shared.get(..hit.len).unwrap_or_default());
+                    self.cells.share(&cells, Holder::Session);
+                }
+                copied
+            }
+            Some(Kept::InRam(snapshot)) => {
+                let snapshot = Arc::clone(snapshot);
+                self.load_beginning(seq, &snapshot, len, &mut cells)
+            }
+        };
+        let Some(sequence) = self.sequences.get_mut(&id).filter(|_| begun) else { return };
+        sequence.cells = cells;
+        sequence.note_cached(len);
+        self.metrics.cached_tokens.inc_by(u64::from(len));
+    }
+
+    /// Loads a state from RAM and cuts it to `len` tokens. False: there is no room
+    /// for it, or it cannot be cut there, and the sequence is still empty.
+    fn load_beginning(&mut self, seq: SeqId, snapshot: &Snapshot, len: u32, cells: &mut Vec<CellId>) -> bool {
+        if !self.make_room(snapshot.len) || !self.backend.load(seq, &snapshot.state, snapshot.len) {
+            return false;
+        }
+        if len < snapshot.len && !self.backend.truncate(seq, len) {
+            self.backend.truncate(seq, 0);
+            return false;
+        }
+        self.cells.take(len, cells);
         true
     }
 
@@ -134,7 +204,7 @@ impl<C: Clock> Scheduler<C> {
         if !self.backend.copy(from, seq, u32::try_from(len).unwrap_or(0)) {
             return self.cells.give_sequence(seq);
         }
-        self.keep(seq, Entry::new(scope, tokens, cells, keys));
+        self.keep(Entry::new(scope, tokens, Kept::InCells(seq, cells), keys));
     }
 
     /// Makes the sequence of a session that is gone an entry of the prefix
@@ -148,16 +218,17 @@ impl<C: Clock> Scheduler<C> {
         }
         let kept = sequence.cells.get(..len).unwrap_or_default().to_vec();
         sequence.tokens.truncate(len);
-        self.keep(seq, Entry::new(sequence.kin, sequence.tokens, kept, keys));
+        self.keep(Entry::new(sequence.kin, sequence.tokens, Kept::InCells(seq, kept), keys));
         self.cells.release(&sequence.cells, Holder::Session);
     }
 
-    /// Makes a sequence an entry of the prefix cache, in place of those that it
-    /// covers.
-    fn keep(&mut self, seq: SeqId, entry: Entry) {
-        self.cells.share(&entry.cells, Holder::Cache);
-        for covered in self.prefixes.insert(seq, entry) {
-            self.forget(covered);
+    /// Adds an entry in cells to the prefix cache, in place of those that it covers.
+    fn keep(&mut self, entry: Entry) {
+        if let Kept::InCells(_, cells) = &entry.kept {
+            self.cells.share(cells, Holder::Cache);
+        }
+        for covered in self.prefixes.insert(entry) {
+            self.give_back(covered.kept);
         }
     }
 

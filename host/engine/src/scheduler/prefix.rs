@@ -1,10 +1,13 @@
 //! Beginnings that were computed before, kept for whoever begins the same way.
 //!
-//! An entry is a sequence of the backend that no session uses, cut to whole
-//! blocks of [`BLOCK`] tokens. Each block has a key: the hash of the key before
-//! it and of its tokens, and the first follows the scope. So the longest known
-//! beginning of a prompt is found by walking its keys; the tokens are then
-//! compared, so a hash that collides costs a miss and never a wrong answer.
+//! An entry is the state of a sequence that no session uses, cut to whole blocks of
+//! [`BLOCK`] tokens. Each block has a key: the hash of the key before it and of its
+//! tokens, and the first follows the scope. So the longest known beginning of a
+//! prompt is found by walking its keys; the tokens are then compared, so a hash that
+//! collides costs a miss and never a wrong answer.
+//!
+//! The latest entries stay in their cells, from where they are shared without being
+//! moved. Attention looks at idle cells too, though, so older ones are kept in RAM.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -12,32 +15,49 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::cells::CellId;
+use super::snapshot::Snapshot;
 use crate::{SeqId, Token};
 
-/// Tokens of a block.
+/// Tokens of a block of the prefix cache: beginnings are kept in whole ones.
 pub(super) const BLOCK: usize = 16;
+
+/// Names an entry for as long as it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct EntryId(u64);
+
+/// Where the state of an entry is.
+pub(super) enum Kept {
+    /// In a sequence of its own, and these cells.
+    InCells(SeqId, Vec<CellId>),
+    /// In RAM.
+    InRam(Arc<Snapshot>),
+}
 
 /// A beginning that is kept.
 pub(super) struct Entry {
     scope: Arc<str>,
     tokens: Vec<Token>,
-    pub(super) cells: Vec<CellId>,
+    pub(super) kept: Kept,
     keys: Vec<u64>,
     /// When it was last used, see [`PrefixCache::uses`].
     used: u64,
 }
 
 impl Entry {
-    /// `tokens` and `cells` are of whole blocks, whose keys are `keys`.
-    pub(super) fn new(scope: Arc<str>, tokens: Vec<Token>, cells: Vec<CellId>, keys: Vec<u64>) -> Self {
-        Self { scope, tokens, cells, keys, used: 0 }
+    /// `tokens` and the state are of whole blocks, whose keys are `keys`.
+    pub(super) fn new(scope: Arc<str>, tokens: Vec<Token>, kept: Kept, keys: Vec<u64>) -> Self {
+        Self { scope, tokens, kept, keys, used: 0 }
+    }
+
+    fn is_in_cells(&self) -> bool {
+        matches!(self.kept, Kept::InCells(..))
     }
 }
 
 /// A beginning that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
-    pub(super) seq: SeqId,
+    pub(super) id: EntryId,
     /// Tokens that are the same.
     pub(super) len: usize,
 }
@@ -46,17 +66,26 @@ pub(super) struct Hit {
 pub(super) struct PrefixCache {
     /// Keyed at random, so that nobody can make prompts that collide.
     hasher: RandomState,
-    index: HashMap<u64, Vec<SeqId>>,
-    entries: HashMap<SeqId, Entry>,
-    /// The entries by their last use, oldest first.
-    order: BTreeMap<u64, SeqId>,
-    /// Counts uses: the clock of the order.
+    index: HashMap<u64, Vec<EntryId>>,
+    entries: HashMap<EntryId, Entry>,
+    /// The entries in cells by their last use, oldest first.
+    in_cells: BTreeMap<u64, EntryId>,
+    /// The same of those in RAM.
+    in_ram: BTreeMap<u64, EntryId>,
+    /// Counts uses: the clock of the orders.
     uses: u64,
+    /// Counts entries.
+    made: u64,
 }
 
 impl PrefixCache {
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Entries that have a sequence.
+    pub(super) fn sequences(&self) -> usize {
+        self.in_cells.len()
     }
 
     /// The keys of the whole blocks of `tokens`.
@@ -71,43 +100,35 @@ impl PrefixCache {
             .collect()
     }
 
-    /// The longest beginning of `tokens` that is known; `keys` are theirs.
+    /// The longest beginning of `tokens` that is known; `keys` are theirs. Of
+    /// several as long, one in cells.
     pub(super) fn find(&self, scope: &str, tokens: &[Token], keys: &[u64]) -> Option<Hit> {
         let known = keys.iter().take_while(|key| self.index.contains_key(key)).count();
         let holders = self.index.get(keys.get(known.checked_sub(1)?)?)?;
-        let hits = holders.iter().filter_map(|&seq| {
-            let entry = self.entries.get(&seq).filter(|entry| &*entry.scope == scope)?;
+        let hits = holders.iter().filter_map(|&id| {
+            let entry = self.entries.get(&id).filter(|entry| &*entry.scope == scope)?;
             let len = entry.tokens.iter().zip(tokens).take_while(|(a, b)| a == b).count();
-            (len >= BLOCK).then_some(Hit { seq, len })
+            (len >= BLOCK).then_some((entry.is_in_cells(), Hit { id, len }))
         });
-        hits.max_by_key(|hit| hit.len)
+        hits.max_by_key(|&(in_cells, hit)| (hit.len, in_cells)).map(|(_, hit)| hit)
+    }
+
+    pub(super) fn get(&self, id: EntryId) -> Option<&Entry> {
+        self.entries.get(&id)
     }
 
     /// Notes that an entry is used.
-    pub(super) fn touch(&mut self, seq: SeqId) {
-        self.uses += 1;
-        if let Some(entry) = self.entries.get_mut(&seq) {
-            self.order.remove(&entry.used);
-            entry.used = self.uses;
-            self.order.insert(self.uses, seq);
+    pub(super) fn touch(&mut self, id: EntryId) {
+        if let Some(entry) = self.take_out(id) {
+            self.put_in(id, entry);
         }
     }
 
-    /// The cells of an entry.
-    pub(super) fn cells(&self, seq: SeqId) -> &[CellId] {
-        self.entries.get(&seq).map_or(&[], |entry| &entry.cells)
-    }
-
-    /// Whether a sequence is an entry.
-    pub(super) fn holds(&self, seq: SeqId) -> bool {
-        self.entries.contains_key(&seq)
-    }
-
-    /// Keeps a sequence.
+    /// Keeps an entry.
     ///
     /// Gives back the entries that begin the same way and end earlier: they are
     /// of no more use.
-    pub(super) fn insert(&mut self, seq: SeqId, entry: Entry) -> Vec<SeqId> {
+    pub(super) fn insert(&mut self, entry: Entry) -> Vec<Entry> {
         let mut covered = Vec::new();
         for key in &entry.keys {
             for &other in self.index.get(key).map_or(&[][..], Vec::as_slice) {
@@ -119,25 +140,30 @@ impl PrefixCache {
                 }
             }
         }
+        self.made += 1;
+        let id = EntryId(self.made);
         for &key in &entry.keys {
-            self.index.entry(key).or_default().push(seq);
+            self.index.entry(key).or_default().push(id);
         }
-        self.entries.insert(seq, entry);
-        self.touch(seq);
-        covered
+        self.put_in(id, entry);
+        covered.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// The entry that was not used for the longest time.
-    pub(super) fn oldest(&self) -> Option<SeqId> {
-        self.order.first_key_value().map(|(_, &seq)| seq)
+    /// The entry in cells that was not used for the longest time.
+    pub(super) fn oldest_in_cells(&self) -> Option<EntryId> {
+        self.in_cells.first_key_value().map(|(_, &id)| id)
     }
 
-    pub(super) fn remove(&mut self, seq: SeqId) -> Option<Entry> {
-        let entry = self.entries.remove(&seq)?;
-        self.order.remove(&entry.used);
+    /// The same of those in RAM.
+    pub(super) fn oldest_in_ram(&self) -> Option<EntryId> {
+        self.in_ram.first_key_value().map(|(_, &id)| id)
+    }
+
+    pub(super) fn remove(&mut self, id: EntryId) -> Option<Entry> {
+        let entry = self.take_out(id)?;
         for key in &entry.keys {
             if let Some(holders) = self.index.get_mut(key) {
-                holders.retain(|&holder| holder != seq);
+                holders.retain(|&holder| holder != id);
                 if holders.is_empty() {
                     self.index.remove(key);
                 }
@@ -145,19 +171,63 @@ impl PrefixCache {
         }
         Some(entry)
     }
+
+    /// Notes that the state of an entry in cells is in RAM now. Gives back where it
+    /// was.
+    pub(super) fn moved_to_ram(&mut self, id: EntryId, snapshot: Arc<Snapshot>) -> Option<Kept> {
+        let entry = self.entries.get_mut(&id)?;
+        let was = std::mem::replace(&mut entry.kept, Kept::InRam(snapshot));
+        let used = entry.used;
+        self.in_cells.remove(&used);
+        self.in_ram.insert(used, id);
+        Some(was)
+    }
+
+    fn take_out(&mut self, id: EntryId) -> Option<Entry> {
+        let entry = self.entries.remove(&id)?;
+        let order = if entry.is_in_cells() { &mut self.in_cells } else { &mut self.in_ram };
+        order.remove(&entry.used);
+        Some(entry)
+    }
+
+    /// As the latest one.
+    fn put_in(&mut self, id: EntryId, mut entry: Entry) {
+        self.uses += 1;
+        entry.used = self.uses;
+        let order = if entry.is_in_cells() { &mut self.in_cells } else { &mut self.in_ram };
+        order.insert(entry.used, id);
+        self.entries.insert(id, entry);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn insert(cache: &mut PrefixCache, seq: u32, scope: &str, tokens: &[Token]) -> Vec<SeqId> {
+    fn insert(cache: &mut PrefixCache, seq: u32, scope: &str, tokens: &[Token]) -> Vec<u32> {
         let keys = cache.keys(scope, tokens);
-        cache.insert(SeqId(seq), Entry::new(scope.into(), tokens.to_vec(), Vec::new(), keys))
+        let kept = Kept::InCells(SeqId(seq), Vec::new());
+        cache.insert(Entry::new(scope.into(), tokens.to_vec(), kept, keys)).iter().map(seq_of).collect()
+    }
+
+    fn seq_of(entry: &Entry) -> u32 {
+        match &entry.kept {
+            Kept::InCells(seq, _) => seq.0,
+            Kept::InRam(_) => panic!("nothing was moved"),
+        }
     }
 
     fn find(cache: &PrefixCache, scope: &str, tokens: &[Token]) -> Option<(u32, usize)> {
-        cache.find(scope, tokens, &cache.keys(scope, tokens)).map(|hit| (hit.seq.0, hit.len))
+        let hit = cache.find(scope, tokens, &cache.keys(scope, tokens))?;
+        Some((seq_of(cache.get(hit.id).unwrap()), hit.len))
+    }
+
+    fn oldest(cache: &PrefixCache) -> u32 {
+        seq_of(cache.get(cache.oldest_in_cells().unwrap()).unwrap())
+    }
+
+    fn id(cache: &PrefixCache, seq: u32) -> EntryId {
+        *cache.entries.iter().find(|(_, entry)| seq_of(entry) == seq).unwrap().0
     }
 
     #[test]
@@ -171,8 +241,8 @@ mod tests {
         assert_eq!(find(&cache, "a", &tokens), Some((2, 50)), "within a block, token by token");
         assert_eq!(find(&cache, "a", &tokens[..15]), None);
         assert_eq!(find(&cache, "b", &tokens), None);
-        cache.remove(SeqId(2));
-        assert_eq!(find(&cache, "a", &tokens), Some((1, 32)));
+        cache.remove(id(&cache, 2));
+        assert_eq!(find(&cache, "a", &tokens), None, "what the second one covered is gone");
     }
 
     #[test]
@@ -181,14 +251,13 @@ mod tests {
         let tokens: Vec<Token> = (0..64).collect();
         insert(&mut cache, 1, "a", &tokens[..32]);
         insert(&mut cache, 2, "b", &tokens[..32]);
-        assert_eq!(insert(&mut cache, 3, "a", &tokens), [SeqId(1)]);
-        cache.remove(SeqId(1));
-        assert_eq!(cache.oldest(), Some(SeqId(2)));
-        cache.touch(SeqId(2));
-        assert_eq!(cache.oldest(), Some(SeqId(3)));
+        assert_eq!(insert(&mut cache, 3, "a", &tokens), [1]);
+        assert_eq!(oldest(&cache), 2);
+        cache.touch(id(&cache, 2));
+        assert_eq!(oldest(&cache), 3);
         for seq in [2, 3] {
-            cache.remove(SeqId(seq));
+            cache.remove(id(&cache, seq));
         }
-        assert!(cache.index.is_empty() && cache.order.is_empty() && cache.len() == 0);
+        assert!(cache.index.is_empty() && cache.in_cells.is_empty() && cache.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use super::cells::CellId;
 use super::fair::Owner;
 use super::guide::{Guide, Jump};
 use super::snapshot::Snapshot;
-use super::speculate::{Lookup, Odds};
+use super::speculate::{Chances, Draft, Lookup};
 use super::workers::Workers;
 use crate::command::{NewSession, Reply, Seat, SessionState};
 use crate::error::Error;
@@ -125,9 +125,9 @@ pub(super) struct Run {
     /// The most tokens to guess ahead.
     pub(super) max_draft: u32,
     pub(super) lookup: Lookup,
-    pub(super) odds: Odds,
+    pub(super) odds: Chances,
     /// Guesses that are part of the batch being decoded.
-    pub(super) draft: Vec<Token>,
+    pub(super) draft: Draft,
 }
 
 /// How long work has been waiting.
@@ -239,7 +239,7 @@ impl Sequence {
     /// Guesses that follow its tokens in the batch.
     pub(super) fn draft(&self) -> &[Token] {
         match &self.work {
-            Work::Run(run) => &run.draft,
+            Work::Run(run) => &run.draft.tokens,
             Work::Idle | Work::Prefill(_) => &[],
         }
     }

@@ -9,6 +9,7 @@ use super::fill::Placed;
 use super::guide::{Guide, Word};
 use super::guided::PATIENCE;
 use super::sequence::{Answer, Prefill, Run, Sequence, Work};
+use super::speculate::Draft;
 use crate::Token;
 use crate::backend::DecodeError;
 use crate::clock::Clock;
@@ -234,7 +235,7 @@ impl<C: Clock> Scheduler<C> {
             }
         }
         let Work::Run(run) = &mut sequence.work else { return };
-        let draft = std::mem::take(&mut run.draft);
+        let Draft { tokens: draft, source } = std::mem::take(&mut run.draft);
         let mut right = 0;
         let outcome = loop {
             let Some(logits) = self.backend.logits(share.last + right) else {
@@ -258,7 +259,7 @@ impl<C: Clock> Scheduler<C> {
             sequence.turn = sequence.turn.saturating_add(kept);
             // Where the run has ended, what was not looked at says nothing.
             if let Work::Run(run) = &mut sequence.work {
-                run.odds.saw(draft.len(), right);
+                run.odds.of(source).saw(draft.len(), right);
             }
             self.take_back(share.id, right < draft.len());
         }

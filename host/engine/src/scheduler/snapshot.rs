@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Scheduler;
 use super::sequence::Work;
-use crate::Token;
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::constraint::Grammar;
 use crate::metrics::EngineMetrics;
+use crate::{SeqId, Token};
 
 /// The state of a session outside of the backend.
 pub(super) struct Snapshot {
@@ -85,9 +85,24 @@ impl<C: Clock> Scheduler<C> {
             return None;
         }
         let logits = sequence.logits.as_ref().map_or(0, |row| std::mem::size_of_val(row.as_slice()));
+        self.snapshot_of(seq, len, logits)
+    }
+
+    /// The state of a sequence of `len` tokens as bytes, with `more` bytes that are
+    /// kept beside it. Beginnings that are kept in RAM give way to it.
+    pub(super) fn snapshot_of(&mut self, seq: SeqId, len: u32, more: usize) -> Option<Arc<Snapshot>> {
+        if !self.abilities.snapshot {
+            return None;
+        }
         let state = self.backend.save(seq)?;
-        let charge = self.budget.charge((state.len() + logits) as u64, &self.metrics)?;
-        Some(Arc::new(Snapshot { state, len, _charge: charge }))
+        let bytes = (state.len() + more) as u64;
+        loop {
+            if let Some(charge) = self.budget.charge(bytes, &self.metrics) {
+                return Some(Arc::new(Snapshot { state, len, _charge: charge }));
+            }
+            let oldest = self.prefixes.oldest_in_ram().filter(|_| bytes <= self.budget.most)?;
+            self.forget(oldest);
+        }
     }
 
     /// Moves a session's state out of its cells into RAM. False: there is no

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 
 use super::pace::Pace;
+use super::plan::{HEADROOM, Share};
 use crate::Token;
 
 /// Tokens that must be the same for what followed them to be a guess. With two,
@@ -90,24 +91,93 @@ impl Odds {
     }
 }
 
+/// The odds of a run's guesses, by where they come from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Chances {
+    pub(super) lookup: Odds,
+    pub(super) model: Odds,
+}
+
+impl Chances {
+    pub(super) fn of(&mut self, source: Source) -> &mut Odds {
+        match source {
+            Source::Lookup => &mut self.lookup,
+            Source::Model => &mut self.model,
+        }
+    }
+}
+
+/// Where guesses come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Source {
+    /// The session's own text.
+    #[default]
+    Lookup,
+    /// The draft model.
+    Model,
+}
+
+/// Guesses that are part of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) tokens: Vec<Token>,
+    pub(super) source: Source,
+}
+
+/// A batch that guesses are added to.
+pub(super) struct Guessing {
+    /// Its tokens so far.
+    batch: u32,
+    /// How many of them are of use, on average.
+    gives: f64,
+    /// How many more fit.
+    pub(super) spare: u32,
+}
+
+impl Guessing {
+    /// Beside `shares`, in a batch and cells of that size.
+    pub(super) fn new(cells: u32, batch_tokens: u32, shares: &[Share]) -> Self {
+        let batch: u32 = shares.iter().map(|share| share.tokens).sum();
+        let headroom = HEADROOM.saturating_mul(u32::try_from(shares.len()).unwrap_or(u32::MAX));
+        let spare = cells.saturating_sub(batch).saturating_sub(headroom).min(batch_tokens.saturating_sub(batch));
+        Self { batch, gives: f64::from(batch), spare }
+    }
+
+    /// How many of `most` guesses are worth their place, where each costs `each`
+    /// seconds beside it.
+    pub(super) fn depth(&self, pace: &Pace, odds: Odds, most: u32, each: f64) -> u32 {
+        worthwhile(pace, odds, (self.batch, self.gives), most.min(self.spare), each)
+    }
+
+    /// Notes that so many are added.
+    pub(super) fn takes(&mut self, depth: u32, odds: &mut Odds) {
+        if depth == 0 {
+            odds.not_tried();
+        }
+        self.batch += depth;
+        self.spare -= depth.min(self.spare);
+        self.gives += odds.expected(depth);
+    }
+}
+
 /// What a guess has to be worth: tokens a second must grow by this factor, or
 /// noise would decide.
 const WORTH: f64 = 1.03;
 
-/// How many of `guessed` tokens to add to a batch that has `batch` tokens and gives
-/// `gives` new ones.
+/// How many of `guessed` tokens to add to a batch of so many tokens that gives so
+/// many new ones, where each costs `each` seconds beside its place.
 ///
 /// With odds a for each token, d of them give a + a² + … + a^d more. The number
 /// with the most tokens a second is taken; 0 while nothing is measured, and where
 /// the batch is so full that another token costs as much as it gives.
-pub(super) fn worthwhile(pace: &Pace, odds: Odds, batch: u32, gives: f64, guessed: u32) -> u32 {
+fn worthwhile(pace: &Pace, odds: Odds, (batch, gives): (u32, f64), guessed: u32, each: f64) -> u32 {
     let Some(plain) = pace.cost(batch).map(|cost| gives / cost) else { return 0 };
     let (mut best, mut depth, mut more, mut chance) = (plain * WORTH, 0, 0.0, 1.0);
     for d in 1..=guessed {
         chance *= odds.0;
         more += chance;
         let Some(cost) = pace.cost(batch + d) else { break };
-        let rate = (gives + more) / cost;
+        let rate = (gives + more) / (cost + each * f64::from(d));
         if rate > best {
             (best, depth) = (rate, d);
         }
@@ -151,12 +221,13 @@ mod tests {
         let flat = pace(|_| 0.01);
         let linear = pace(|n| 0.01 * f64::from(n));
         let odds = Odds(0.8);
-        assert_eq!(worthwhile(&flat, odds, 1, 1.0, 8), 8);
-        assert_eq!(worthwhile(&linear, odds, 1, 1.0, 8), 0, "8 tokens cost 8 steps");
+        assert_eq!(worthwhile(&flat, odds, (1, 1.0), 8, 0.0), 8);
+        assert_eq!(worthwhile(&linear, odds, (1, 1.0), 8, 0.0), 0, "8 tokens cost 8 steps");
         let half = pace(|n| 0.01 * (1.0 + 0.3 * f64::from(n - 1)));
-        let depth = worthwhile(&half, odds, 1, 1.0, 8);
+        let depth = worthwhile(&half, odds, (1, 1.0), 8, 0.0);
         assert!((1..8).contains(&depth), "{depth}");
-        assert_eq!(worthwhile(&Pace::default(), odds, 1, 1.0, 8), 0, "nothing is measured");
+        assert!(worthwhile(&half, odds, (1, 1.0), 8, 0.004) < depth, "those of a model cost more");
+        assert_eq!(worthwhile(&Pace::default(), odds, (1, 1.0), 8, 0.0), 0, "nothing is measured");
     }
 
     #[test]
@@ -165,10 +236,10 @@ mod tests {
         for _ in 0..100 {
             odds.saw(4, 0);
         }
-        assert_eq!(worthwhile(&flat, odds, 1, 1.0, 8), 0);
+        assert_eq!(worthwhile(&flat, odds, (1, 1.0), 8, 0.0), 0);
         let tried = (0..500).any(|_| {
             odds.not_tried();
-            worthwhile(&flat, odds, 1, 1.0, 8) > 0
+            worthwhile(&flat, odds, (1, 1.0), 8, 0.0) > 0
         });
         assert!(tried, "a run that was unlucky is tried again");
         for _ in 0..100 {

@@ -72,10 +72,13 @@ pub(super) struct Found {
     pub(super) took: Duration,
 }
 
+/// A job, and where to tell what was found out.
+type Order = (Job, Sender<News>);
+
 /// The threads. They end with it.
 pub(super) struct Workers {
-    jobs: Sender<(Job, Sender<News>)>,
-    queue: Arc<Mutex<Receiver<(Job, Sender<News>)>>>,
+    jobs: Sender<Order>,
+    queue: Arc<Mutex<Receiver<Order>>>,
     threads: usize,
 }
 
@@ -108,7 +111,7 @@ impl Workers {
     }
 }
 
-fn work(queue: &Mutex<Receiver<(Job, Sender<News>)>>) {
+fn work(queue: &Mutex<Receiver<Order>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((job, news)) = next else { return };

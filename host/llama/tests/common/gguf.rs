@@ -101,6 +101,10 @@ impl Model {
         Self { keys, tensors }
     }
 
+    pub(crate) fn into_keys(self) -> Vec<(String, Vec<u8>)> {
+        self.keys
+    }
+
     /// Sets or adds a key.
     pub(crate) fn set(&mut self, key: &str, value: Vec<u8>) {
         match self.keys.iter_mut().find(|(known, _)| known == key) {
@@ -150,7 +154,7 @@ impl Model {
     }
 }
 
-fn text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend((text.len() as u64).to_le_bytes());
     out.extend(text.as_bytes());
 }

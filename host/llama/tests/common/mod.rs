@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod gguf;
+pub(crate) mod made;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@
 
 mod header;
 mod kind;
+mod memory;
 mod reader;
 mod summary;
 mod value;

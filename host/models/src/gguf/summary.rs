@@ -83,11 +83,6 @@ impl Header {
     pub fn summary(&self) -> Summary {
         let text = |key: &str| self.text(key).map(str::to_owned);
         let architecture = text("general.architecture");
-        // Hyperparameters stand under the architecture's name.
-        let of_architecture = |key: &str| {
-            let architecture = architecture.as_deref()?;
-            self.number(&format!("{architecture}.{key}"))
-        };
         let mut by_kind = BTreeMap::<TensorKind, KindShare>::new();
         for tensor in &self.tensors {
             let share = by_kind.entry(tensor.kind).or_insert(KindShare {
@@ -107,15 +102,12 @@ impl Header {
             licence: text("general.license"),
             parameters: kinds.iter().fold(0, |sum, share| share.parameters.saturating_add(sum)),
             kinds,
-            context_length: of_architecture("context_length"),
-            layers: of_architecture("block_count"),
-            embedding_length: of_architecture("embedding_length"),
+            context_length: self.of_architecture("context_length"),
+            layers: self.of_architecture("block_count"),
+            embedding_length: self.of_architecture("embedding_length"),
             tokenizer: text("tokenizer.ggml.model"),
             pre_tokenizer: text("tokenizer.ggml.pre"),
-            vocabulary: match self.metadata.get("tokenizer.ggml.tokens") {
-                Some(Value::Array { len, .. }) => Some(*len),
-                _ => None,
-            },
+            vocabulary: self.vocabulary(),
             chat_template_bytes: self.chat_template().map(|text| text.len() as u64),
             file_size: self.file_size,
             architecture,

@@ -26,7 +26,7 @@ impl HostGrammar for LlmView<'_> {
         model: Resource<ModelHandle>,
         text: Source,
     ) -> Result<Result<Resource<GrammarHandle>, Error>> {
-        let engine = self.table.get(&model)?.engine().clone();
+        let lease = self.table.get(&model)?.lease().clone();
         let source = match text {
             Source::JsonSchema(text) => GrammarSource::JsonSchema(text),
             Source::AnyJson => GrammarSource::AnyJson,
@@ -35,7 +35,7 @@ impl HostGrammar for LlmView<'_> {
             Source::Gbnf(text) => GrammarSource::Gbnf(text),
         };
         // Done on the compiler's own threads; the guest waits.
-        let grammar = match engine.compile_grammar(source).await {
+        let grammar = match lease.compile_grammar(source).await {
             Ok(grammar) => grammar,
             Err(error) => return Ok(Err(convert::error(error))),
         };

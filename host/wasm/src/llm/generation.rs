@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nala_engine::{Finish, Generation, Readiness};
+use nala_engine::{Finish, Generation, Lease, Readiness};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 use wasmtime_wasi::async_trait;
@@ -18,7 +18,9 @@ use super::{LlmView, convert};
 /// A run that a guest has started.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct GenerationHandle {
+    // Before the lease, under which it lives.
     generation: Generation,
+    _lease: Lease,
     usage: Arc<Usage>,
     place: Place,
     /// Whether the run may produce fewer tokens than the guest asked for, since
@@ -33,8 +35,8 @@ pub struct GenerationHandle {
 }
 
 impl GenerationHandle {
-    pub(super) fn new(generation: Generation, usage: Arc<Usage>, place: Place, cut_short: bool) -> Self {
-        Self { generation, usage, place, cut_short, ended: false, owed: false, queue_counted: false }
+    pub(super) fn new(generation: Generation, lease: Lease, usage: Arc<Usage>, place: Place, cut_short: bool) -> Self {
+        Self { generation, _lease: lease, usage, place, cut_short, ended: false, owed: false, queue_counted: false }
     }
 
     async fn next(&mut self) -> Result<Option<Chunk>, Error> {

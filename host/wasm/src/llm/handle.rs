@@ -1,6 +1,6 @@
 //! A session as its store keeps it.
 
-use nala_engine::{self as engine, Grammar, Priority, Session};
+use nala_engine::{self as engine, Grammar, Lease, Priority, Session};
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::types::{Error, QuotaKind};
@@ -14,7 +14,9 @@ const MAX_UNSEEN: u32 = 8;
 /// A session that a guest has opened.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct SessionHandle {
+    // Before the lease, under which it lives.
     pub(super) session: Session,
+    pub(super) lease: Lease,
     pub(super) cells: Cells,
     /// What the grammar that it follows takes. The session's own matcher, which
     /// takes as much, is what is counted here; the grammar is its handle's.
@@ -59,8 +61,8 @@ impl LlmView<'_> {
 }
 
 impl SessionHandle {
-    pub(super) fn new(session: Session, cells: Cells, grammar: Option<GrammarBytes>) -> Self {
-        Self { session, cells, grammar, work: Work::Idle, trailing: 0, unseen: 0 }
+    pub(super) fn new(session: Session, lease: Lease, cells: Cells, grammar: Option<GrammarBytes>) -> Self {
+        Self { session, lease, cells, grammar, work: Work::Idle, trailing: 0, unseen: 0 }
     }
 
     /// How many tokens it holds at the most.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use nala_engine::{CACHE_BLOCK, Engine, Rewind, StateKind, Tokenizer};
+use nala_engine::pool::AcquireError;
+use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind, Tokenizer};
 use tokio::sync::Semaphore;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::model::{Caps, Host, HostModel, Info, StateKind as WitStateKind};
 use super::bindings::nala::llm::types::Error;
-use super::state::Granted;
 use super::{LlmView, convert};
 use crate::cpu::{CpuClock, measure};
 use crate::limits;
@@ -24,11 +24,33 @@ const TOKENS_AT_ONCE: usize = 16 << 10;
 
 /// A model that a guest has opened.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
-pub struct ModelHandle(Granted);
+pub struct ModelHandle {
+    lease: Lease,
+    /// The longest text that may fit into its context, in bytes.
+    longest_text: usize,
+}
 
 impl ModelHandle {
-    pub(super) fn engine(&self) -> &Engine {
-        &self.0.engine
+    /// The right to use it, for what outlives this handle.
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+/// What a guest is told, and the operator where the guest's error has no words.
+fn unavailable(error: &AcquireError) -> Error {
+    match error {
+        AcquireError::Busy { .. } => {
+            tracing::warn!(%error, "a guest was told that a model is busy");
+            Error::Busy
+        }
+        AcquireError::Unknown { .. } => Error::NotFound(error.to_string()),
+        AcquireError::ShutDown => Error::Cancelled,
+        // The failure itself, which may name files, stands in the log.
+        AcquireError::Failed { name, .. } => {
+            Error::Backend(format!("the model {name} cannot be loaded; the host's log tells why"))
+        }
+        other => Error::Backend(other.to_string()),
     }
 }
 
@@ -71,19 +93,23 @@ impl Host for LlmView<'_> {
 
 impl LlmView<'_> {
     fn engine(&self, model: &Resource<ModelHandle>) -> Result<&Engine> {
-        Ok(self.table.get(model)?.engine())
+        Ok(self.lease(model)?.engine())
     }
 
-    fn tokenizer(&self, model: &Resource<ModelHandle>) -> Result<Arc<dyn Tokenizer>> {
-        Ok(Arc::clone(self.engine(model)?.tokenizer()))
+    fn lease(&self, model: &Resource<ModelHandle>) -> Result<&Lease> {
+        Ok(self.table.get(model)?.lease())
     }
 }
 
 impl HostModel for LlmView<'_> {
-    fn open(&mut self, name: String) -> Result<Result<Resource<ModelHandle>, Error>> {
+    async fn open(&mut self, name: String) -> Result<Result<Resource<ModelHandle>, Error>> {
         if let Some(model) = self.state.models.get(&name) {
-            let handle = ModelHandle(model.clone());
-            return Ok(Ok(self.table.push(handle)?));
+            let (lease, longest_text) = match model.open().await {
+                Ok(opened) => opened,
+                Err(error) => return Ok(Err(unavailable(&error))),
+            };
+            self.state.opened(self.limits, lease.limits());
+            return Ok(Ok(self.table.push(ModelHandle { lease, longest_text })?));
         }
         if self.state.models.is_withheld(&name) {
             let text = format!("this component is not granted the model `{name}`; add it to its `ai_models`");
@@ -127,8 +153,9 @@ impl HostModel for LlmView<'_> {
         text: String,
         parse_special: bool,
     ) -> Result<Result<Vec<u32>, Error>> {
-        let tokenizer = self.tokenizer(&model)?;
-        let (bytes, most) = (text.len(), self.table.get(&model)?.0.longest_text);
+        // Kept to the end of the work, also when nobody waits for it any more.
+        let lease = self.lease(&model)?.clone();
+        let (bytes, most) = (text.len(), self.table.get(&model)?.longest_text);
         if bytes > most {
             let context = self.engine(&model)?.limits().sequence_tokens;
             return Ok(Err(Error::InvalidArgument(format!(
@@ -136,7 +163,7 @@ impl HostModel for LlmView<'_> {
                  shorten it"
             ))));
         }
-        let encode = move || tokenizer.encode(&text, parse_special);
+        let encode = move || lease.tokenizer().encode(&text, parse_special);
         let tokens = match bytes {
             ..=TEXT_AT_ONCE => encode(),
             _ => apart(Arc::clone(&self.state.models.turns), self.cpu, encode).await?,
@@ -145,14 +172,14 @@ impl HostModel for LlmView<'_> {
     }
 
     async fn decode(&mut self, model: Resource<ModelHandle>, tokens: Vec<u32>) -> Result<Result<Vec<u8>, Error>> {
-        let tokenizer = self.tokenizer(&model)?;
+        let lease = self.lease(&model)?.clone();
         let count = tokens.len();
         // More would not fit into the guest's memory, and is not to fill the host's.
         let most = self.limits.memory_bytes;
         let decode = move || {
             let mut bytes = Vec::new();
             for &token in &tokens {
-                tokenizer.piece(token, true, &mut bytes).map_err(convert::error)?;
+                lease.tokenizer().piece(token, true, &mut bytes).map_err(convert::error)?;
                 if bytes.len() as u64 > most {
                     return Err(Error::InvalidArgument(format!(
                         "the text of the {count} tokens is larger than the component's memory of {}; decode fewer \

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nala_engine::{Session, SessionOptions, Tenant};
+use nala_engine::{Lease, Session, SessionOptions, Tenant};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -53,10 +53,11 @@ impl LlmView<'_> {
     fn add(
         &mut self,
         session: Session,
+        lease: Lease,
         cells: Cells,
         grammar: Option<GrammarBytes>,
     ) -> wasmtime::Result<Resource<SessionHandle>> {
-        let session = self.table.push(SessionHandle::new(session, cells, grammar))?;
+        let session = self.table.push(SessionHandle::new(session, lease, cells, grammar))?;
         self.state.sessions += 1;
         Ok(session)
     }
@@ -72,10 +73,11 @@ impl HostSession for LlmView<'_> {
             return Ok(Err(error));
         }
         let options = self.options(options);
-        match self.table.get(&model)?.engine().open_session(options) {
+        let lease = self.table.get(&model)?.lease().clone();
+        match lease.open_session(options) {
             Ok(session) => {
                 let cells = Cells::none(&self.state.usage);
-                Ok(Ok(self.add(session, cells, None)?))
+                Ok(Ok(self.add(session, lease, cells, None)?))
             }
             Err(error) => Ok(Err(convert::error(error))),
         }
@@ -112,11 +114,12 @@ impl HostSession for LlmView<'_> {
             Err(error) => return Ok(Err(error)),
         };
         let handle = self.table.get_mut(&session)?;
+        let lease = handle.lease.clone();
         let child = match handle.fork(self.limits.grammar_bytes).await {
             Ok(child) => child,
             Err(error) => return Ok(Err(error)),
         };
-        Ok(Ok(self.add(child.session, cells, child.grammar)?))
+        Ok(Ok(self.add(child.session, lease, cells, child.grammar)?))
     }
 
     async fn rewind(&mut self, session: Resource<SessionHandle>, to: u32) -> Result<Result<u32, Error>> {
@@ -165,14 +168,14 @@ impl HostSession for LlmView<'_> {
             return Ok(Err(error));
         }
         let options = self.options(options);
-        let engine = self.table.get(&model)?.engine().clone();
-        let session = match engine.restore_session(options, &name).await {
+        let lease = self.table.get(&model)?.lease().clone();
+        let session = match lease.restore_session(options, &name).await {
             Ok(Some(session)) => session,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(convert::error(error))),
         };
         match self.cells(session.len().into()) {
-            Ok(cells) => Ok(Ok(Some(self.add(session, cells, None)?))),
+            Ok(cells) => Ok(Ok(Some(self.add(session, lease, cells, None)?))),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -209,8 +212,8 @@ impl HostSession for LlmView<'_> {
         let handle = self.table.get_mut(&session)?;
         match handle.generate(convert::options(options), place.number, max) {
             Ok((generation, cut_short)) => {
-                let usage = Arc::clone(&self.state.usage);
-                Ok(Ok(self.table.push(GenerationHandle::new(generation, usage, place, cut_short))?))
+                let (lease, usage) = (handle.lease.clone(), Arc::clone(&self.state.usage));
+                Ok(Ok(self.table.push(GenerationHandle::new(generation, lease, usage, place, cut_short))?))
             }
             Err(error) => Ok(Err(error)),
         }

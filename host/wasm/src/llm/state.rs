@@ -1,10 +1,11 @@
 //! What a store knows of its models, and what it has used of them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use nala_engine::Engine;
+use nala_engine::pool::AcquireError;
+use nala_engine::{BackendLimits, Engine, Lease, PooledModel};
 use tokio::sync::Semaphore;
 
 use crate::limits::{KvLimit, Limits};
@@ -18,12 +19,12 @@ pub(crate) struct Models {
     pub(crate) turns: Arc<Semaphore>,
 }
 
-/// A model that a component may open.
-#[derive(Clone)]
+/// A model that a component may open, loaded or not.
 pub(crate) struct Granted {
-    pub(crate) engine: Engine,
-    /// The longest text that may fit into its context, in bytes.
-    pub(crate) longest_text: usize,
+    model: PooledModel,
+    /// The longest text that may fit into its context, in bytes, once that was
+    /// looked up in its vocabulary.
+    longest_text: OnceLock<usize>,
 }
 
 /// Bytes of text that one token is taken to stand for at the most, where the
@@ -31,46 +32,76 @@ pub(crate) struct Granted {
 /// may shorten a text, as its white space, before it cuts it into tokens.
 const TOKEN_TEXT: usize = 128;
 
-impl Granted {
-    fn new(engine: Engine) -> Self {
-        let tokenizer = engine.tokenizer();
-        let mut piece = Vec::new();
-        let mut longest = TOKEN_TEXT;
-        for token in 0..tokenizer.vocab() {
-            piece.clear();
-            if tokenizer.piece(token, true, &mut piece).is_ok() {
-                longest = longest.max(piece.len());
-            }
+/// The longest text that may fit into a model's context, in bytes.
+fn longest_text(engine: &Engine) -> usize {
+    let tokenizer = engine.tokenizer();
+    let mut piece = Vec::new();
+    let mut longest = TOKEN_TEXT;
+    for token in 0..tokenizer.vocab() {
+        piece.clear();
+        if tokenizer.piece(token, true, &mut piece).is_ok() {
+            longest = longest.max(piece.len());
         }
-        let longest_text = longest.saturating_mul(engine.limits().sequence_tokens as usize);
-        Self { engine, longest_text }
+    }
+    longest.saturating_mul(engine.limits().sequence_tokens as usize)
+}
+
+impl Granted {
+    fn new(model: PooledModel) -> Self {
+        // What is loaded now need not be looked up for the first guest.
+        let longest = model.loaded().map(|lease| longest_text(&lease));
+        Self { model, longest_text: longest.map(OnceLock::from).unwrap_or_default() }
+    }
+
+    /// The model, loaded, and the longest text that may fit into its context, in
+    /// bytes. May wait for other guests, and for the disk.
+    pub(crate) async fn open(&self) -> Result<(Lease, usize), AcquireError> {
+        let lease = self.model.acquire().await?;
+        let longest = match self.longest_text.get() {
+            Some(longest) => *longest,
+            None => {
+                let looking = lease.clone();
+                match tokio::task::spawn_blocking(move || longest_text(&looking)).await {
+                    Ok(longest) => *self.longest_text.get_or_init(|| longest),
+                    Err(_ending) => TOKEN_TEXT.saturating_mul(lease.limits().sequence_tokens as usize),
+                }
+            }
+        };
+        Ok((lease, longest))
     }
 }
 
 impl Models {
-    pub(crate) fn new(granted: Vec<Engine>, withheld: Vec<String>, turns: Arc<Semaphore>) -> Self {
+    pub(crate) fn new(granted: Vec<PooledModel>, withheld: Vec<String>, turns: Arc<Semaphore>) -> Self {
         Self { granted: granted.into_iter().map(Granted::new).collect(), withheld: withheld.into(), turns }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Granted> {
-        self.granted.iter().find(|model| model.engine.name() == name)
+        self.granted.iter().find(|granted| granted.model.name() == name)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.granted.iter().map(|model| model.engine.name())
+        self.granted.iter().map(|granted| granted.model.name())
     }
 
     pub(crate) fn is_withheld(&self, name: &str) -> bool {
         self.withheld.iter().any(|withheld| withheld == name)
     }
 
-    /// Cells that a share of one part in `part` comes to.
-    fn share(&self, part: u32) -> u64 {
-        let share = |model: &Granted| {
-            let limits = model.engine.limits();
-            (limits.kv_cells / part.max(1)).max(limits.sequence_tokens)
-        };
-        self.granted.iter().map(share).max().unwrap_or(0).into()
+    /// What the backends of the granted models can hold, as far as they have
+    /// been loaded.
+    fn limits(&self) -> impl Iterator<Item = BackendLimits> {
+        self.granted.iter().filter_map(|granted| granted.model.limits())
+    }
+}
+
+impl KvLimit {
+    /// Cells that it comes to for a model, of what its backend can hold.
+    fn cells(self, model: BackendLimits) -> u64 {
+        match self {
+            Self::Cells(cells) => cells,
+            Self::Share(part) => (model.kv_cells / part.max(1)).max(model.sequence_tokens).into(),
+        }
     }
 }
 
@@ -108,10 +139,16 @@ impl Usage {
 
 impl LlmState {
     pub(crate) fn new(models: Models, scope: Arc<str>, limits: &Limits) -> Self {
+        let known = models.limits().map(|model| limits.kv_cells.cells(model)).max();
         let max_kv_cells = match limits.kv_cells {
             KvLimit::Cells(cells) => cells,
-            KvLimit::Share(part) => models.share(part),
+            KvLimit::Share(_) => known.unwrap_or(0),
         };
         Self { models, scope, sessions: 0, works: 0, max_kv_cells, usage: Arc::default() }
+    }
+
+    /// A model was opened, of which nothing may have been known before.
+    pub(crate) fn opened(&mut self, limits: &Limits, model: BackendLimits) {
+        self.max_kv_cells = self.max_kv_cells.max(limits.kv_cells.cells(model));
     }
 }

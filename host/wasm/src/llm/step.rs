@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nala_engine::{self as engine, Submitted};
+use nala_engine::{self as engine, Lease, Submitted};
 use tokio::sync::Mutex;
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -20,6 +20,8 @@ use super::{LlmView, convert};
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct PendingHandle {
     submitted: Shared,
+    // Behind the step, which lives under it.
+    _lease: Lease,
     /// Empty once the readings were taken.
     parts: Vec<Part>,
 }
@@ -114,6 +116,10 @@ impl LlmView<'_> {
             Ok(submitted) => submitted,
             Err(error) => return Ok(Err(error)),
         };
+        // All are of one model.
+        let Some(lease) = entries.first().map(|entry| entry.handle.lease.clone()) else {
+            return Err(wasmtime::format_err!("a step without sessions was begun"));
+        };
         let mut parts = Vec::with_capacity(entries.len());
         for Entry { session, handle, input } in entries {
             self.state.works += 1;
@@ -123,7 +129,7 @@ impl LlmView<'_> {
             parts.push(Part { place, input });
         }
         let submitted = Arc::new(Mutex::new(Some(submitted)));
-        Ok(Ok(self.table.push(PendingHandle { submitted, parts })?))
+        Ok(Ok(self.table.push(PendingHandle { submitted, _lease: lease, parts })?))
     }
 }
 
@@ -153,7 +159,7 @@ impl HostPending for LlmView<'_> {
     }
 
     fn drop(&mut self, pending: Resource<PendingHandle>) -> Result<()> {
-        let PendingHandle { submitted, parts } = self.table.delete(pending)?;
+        let PendingHandle { submitted, parts, _lease } = self.table.delete(pending)?;
         // Cancels it before its sessions are looked at, also where somebody could
         // still wait for it.
         drop(submitted.try_lock().ok().and_then(|mut submitted| submitted.take()));

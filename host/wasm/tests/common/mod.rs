@@ -5,14 +5,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use nala_engine::fake::Fake;
-use nala_engine::{Engine, EngineConfig, LoadedModel};
+use nala_engine::{Engine, EngineConfig, LoadedModel, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
 use nala_wasm::{App, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
+use tokio::runtime::Handle;
 
 /// The guests, built once a run.
 static GUESTS: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -43,6 +44,22 @@ pub struct Bench {
     pub app: App,
 }
 
+/// A model that stays loaded.
+fn loaded(name: &str, model: LoadedModel) -> PooledModel {
+    let model = Mutex::new(Some(model));
+    let spec = ModelSpec {
+        name: name.to_owned(),
+        bytes: 0,
+        residence: Residence::Resident,
+        engine: EngineConfig::default(),
+        load: Box::new(move || Ok(model.lock().unwrap().take().unwrap())),
+    };
+    let pool = ModelPool::new(PoolConfig::default(), vec![spec], Handle::current()).unwrap();
+    let model = pool.models().next().unwrap();
+    model.preload().unwrap();
+    model
+}
+
 /// Limits that are reached soon.
 pub fn tight() -> Limits {
     Limits {
@@ -70,7 +87,7 @@ impl Bench {
     /// The guest that misbehaves, with a second model, `other`.
     pub fn with_two_models() -> Self {
         let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
-        let other = Engine::start("other", Fake::default().load(), EngineConfig::default()).unwrap();
+        let other = loaded("other", Fake::default().load());
         let grant = Grant { models: vec![other], ..Grant::default() };
         Self::load_in(runtime, Fake::default().load(), grant, "behaviours")
     }
@@ -88,11 +105,21 @@ impl Bench {
     }
 
     fn load_in(runtime: Runtime, model: LoadedModel, grant: Grant, name: &str) -> Self {
-        let engine = Engine::start("alphabet", model, EngineConfig::default()).unwrap();
-        let models = [vec![engine.clone()], grant.models].concat();
+        let model = loaded("alphabet", model);
+        let engine = model.loaded().unwrap().engine().clone();
+        let models = [vec![model], grant.models].concat();
         let grant = Grant { models, withheld: vec!["secret".into()], ..grant };
         let app = runtime.load(&runtime.compile(name, Source::File(&guest(name))).unwrap(), grant).unwrap();
         Self { runtime, engine, app }
+    }
+
+    /// The guest that misbehaves, with the models of a pool, in their order.
+    pub fn pooled(limits: Limits, pool: &ModelPool) -> (Runtime, App) {
+        let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+        let grant = Grant { models: pool.models().collect(), limits, ..Grant::default() };
+        let guest = runtime.compile("behaviours", Source::File(&guest("behaviours"))).unwrap();
+        let app = runtime.load(&guest, grant).unwrap();
+        (runtime, app)
     }
 
     pub async fn get(&self, path: &str) -> Result<Response<ResponseBody>, HandleError> {

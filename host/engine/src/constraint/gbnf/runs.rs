@@ -31,7 +31,7 @@ pub(super) fn join(rules: &mut Rules) {
             for element in sequence {
                 match &element.what {
                     // Each character was a terminal.
-                    What::Text(text) => text.chars().for_each(|_| drop(safe.next())),
+                    What::Text(text) => safe.by_ref().take(text.chars().count()).for_each(|_| ()),
                     What::Class(characters) => {
                         let characters = characters.clone();
                         let verdict = safe.next().unwrap_or_default();

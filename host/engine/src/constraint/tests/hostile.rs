@@ -117,7 +117,7 @@ fn rules_that_explode_are_bounded() {
     ends("counted", lark("start: a{1000000}\na: \"b\" | \"c\" a"));
     ends("wide", lark(&format!("start: {}\"b\"", "\"a\" | ".repeat(30_000))));
     ends("optional", lark(&format!("start: {}\na: \"b\"", "[a]".repeat(20_000))));
-    assert!(refused("itself", lark("start: start")).contains("no token") || cfg!(any()));
+    assert!(refused("itself", lark("start: start")).contains("matches nothing"));
     refused("nothing", lark("start: \"a\" /[^\\s\\S]/"));
     ends("gbnf left recursion", gbnf("root ::= root \"a\" | root | \"a\""));
     ends("gbnf empty rules", gbnf("root ::= a*\na ::= b*\nb ::= \"\" | a"));

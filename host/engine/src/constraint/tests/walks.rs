@@ -99,7 +99,12 @@ proptest! {
         }
         if matcher.is_done() {
             let text = String::from_utf8(text).unwrap();
-            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let value: serde_json::Value = match serde_json::from_str(&text) {
+                Ok(value) => value,
+                // A number that f64 cannot hold is JSON all the same.
+                Err(error) if error.to_string().contains("out of range") => return Ok(()),
+                Err(error) => panic!("{error}: {text:?}"),
+            };
             match which {
                 0 => {
                     prop_assert!(value["name"].as_str().unwrap().chars().count() <= 8);

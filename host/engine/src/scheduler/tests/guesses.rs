@@ -1,6 +1,6 @@
 //! Speculation: what comes out is the same, and takes fewer batches.
 
-use super::sessions::looping;
+use super::sessions::{chained, looping};
 use super::*;
 use crate::backend::{Backend, BatchEntry};
 use crate::fake::Script;
@@ -91,6 +91,60 @@ fn runs_end_where_they_would_have_ended() {
     assert_eq!(said, plain);
     let held = &bench.scheduler.sequences[&id];
     assert_eq!((held.tokens.len(), held.todo()), (120, 1), "wrong guesses left nothing behind");
+}
+
+/// A small model whose opinion is the large one's, but for each seventh token.
+fn small(cells: u32, sequences: u32) -> Box<dyn Backend> {
+    let chained = chained();
+    let script: Script = Arc::new(move |tokens| if tokens.len() % 7 == 0 { 33 } else { chained(tokens) });
+    let mut fake = Fake { script, ..Fake::default() };
+    (fake.limits.kv_cells, fake.limits.sequences) = (cells, sequences);
+    Box::new(fake.backend())
+}
+
+fn drafting(cells: u32, sequences: u32) -> Bench {
+    let fake = Fake { script: chained(), ..Fake::default() };
+    let mut bench = Bench::timed(fake, EngineConfig::default(), STEP, CHEAP);
+    bench.scheduler.draft = Some(super::super::draft::DraftModel::new(small(cells, sequences)));
+    bench
+}
+
+#[test]
+fn a_draft_model_guesses_what_no_text_could() {
+    let mut bench = drafting(4096, 32);
+    let (plain, batches) = run(&mut bench, GenerateOptions { draft: Some(0), ..GenerateOptions::greedy(200) });
+    assert_eq!(batches, 199);
+    let (guessed, batches) = run(&mut bench, GenerateOptions::greedy(200));
+    assert_eq!(guessed, plain);
+    assert!(batches < 80, "{batches} batches for 200 tokens");
+    let (drafted, accepted) = (bench.metrics.drafted_tokens.get(), bench.metrics.accepted_tokens.get());
+    assert!(accepted > 100 && accepted < drafted, "{accepted} of {drafted}");
+}
+
+#[test]
+fn a_draft_model_without_room_for_all_forgets_and_changes_nothing() {
+    for (cells, sequences) in [(4096, 2), (300, 32), (60, 1)] {
+        let mut bench = drafting(cells, sequences);
+        let ids: Vec<_> = (0..4).map(|n| bench.ready(20 + n)).collect();
+        let options = GenerateOptions::greedy(120);
+        let runs: Vec<_> = ids.iter().map(|&id| bench.generate(id, options.clone())).collect();
+        bench.settle();
+        for (run, n) in runs.iter().zip(20..) {
+            let said: Vec<u32> = drain(run).tokens.iter().map(|t| t.token).collect();
+            let mut tokens = vec![u32::from(b'0'); n];
+            let want: Vec<u32> = (0..120)
+                .map(|_| {
+                    tokens.push(chained()(&tokens));
+                    tokens[tokens.len() - 1]
+                })
+                .collect();
+            assert_eq!(said, want, "{cells} cells, {sequences} sequences");
+        }
+        for id in ids {
+            bench.close(id);
+        }
+        assert_eq!(bench.cells_used(), 0);
+    }
 }
 
 /// Knows only its end, as a recurrent model does.

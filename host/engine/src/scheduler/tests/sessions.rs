@@ -6,7 +6,7 @@ use crate::backend::Abilities;
 use crate::fake::Script;
 
 /// Says letters that depend on everything that was said.
-fn chained() -> Script {
+pub(super) fn chained() -> Script {
     Arc::new(|tokens| {
         let hash = tokens.iter().fold(17_u64, |h, &t| h.wrapping_mul(31).wrapping_add(u64::from(t)));
         u32::from(b'a') + u32::try_from(hash % 26).unwrap()
@@ -189,7 +189,56 @@ fn idle_sessions_are_parked_for_those_at_work_and_come_back() {
     for id in ids {
         bench.close(id);
     }
+    while let Some(beginning) = bench.scheduler.prefixes.oldest_in_ram() {
+        bench.scheduler.forget(beginning);
+    }
     assert_eq!((bench.cells_used(), bench.metrics.snapshot_bytes.get()), (0, 0));
+}
+
+#[test]
+fn beginnings_that_nobody_uses_leave_their_cells_beside_runs_and_are_found_again() {
+    let mut bench = chained_bench(4096, 32, ALL);
+    let prompts: Vec<Vec<Token>> = (0..8).map(|n| [vec![n], prompt(400)].concat()).collect();
+    for tokens in &prompts {
+        let id = bench.open();
+        bench.feed(id, tokens.clone());
+        bench.close(id);
+    }
+    let cached = bench.metrics.kv_cells_cached.get();
+    assert!(cached <= 512 + 400, "{cached} cells that every token would have to look at");
+    assert!(bench.metrics.snapshot_bytes.get() >= 5 * 4 * 400);
+    for tokens in &prompts {
+        let id = bench.open();
+        let info = bench.feed(id, [tokens.clone(), vec![7]].concat());
+        assert_eq!((info.cached, info.computed), (400, 2), "also those in RAM");
+        let mut alone = tokens.clone();
+        alone.push(7);
+        assert_eq!(bench.say(id, 3)[0], chained()(&alone));
+        bench.close(id);
+    }
+}
+
+#[test]
+fn beginnings_in_ram_give_way_to_sessions_that_are_saved() {
+    let mut bench = chained_bench(1024, 32, ALL);
+    // Two saved sessions fit, each with its logits, and nothing beside them.
+    bench.scheduler.budget = super::super::snapshot::Budget::new(2 * (4 * 300 + 4 * 259) + 500);
+    for n in 0..4 {
+        let id = bench.open();
+        bench.feed(id, [vec![n], prompt(300)].concat());
+        bench.close(id);
+    }
+    assert!(bench.metrics.snapshot_bytes.get() > 0, "there are some");
+    let ids: Vec<_> = (10..12)
+        .map(|n| {
+            let id = bench.open();
+            bench.feed(id, [vec![n], prompt(299)].concat());
+            id
+        })
+        .collect();
+    for (n, id) in ids.into_iter().enumerate() {
+        bench.ask(|reply| Command::Save { id, name: n.to_string(), reply }).unwrap();
+    }
 }
 
 #[test]

@@ -73,6 +73,8 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             },
             "/decode" => text(out, &model::decode(query.parse().unwrap_or(0))),
             "/model" => text(out, &model::about()),
+            "/open" => text(out, &model::open_named(query)),
+            "/hold" => model::hold(out, query),
             "/grammars" => text(out, &grammar::grammars()),
             "/grammars-refused" => text(out, &grammar::refused()),
             "/grammars-held" => text(out, &grammar::held()),

@@ -225,6 +225,34 @@ pub(crate) fn about() -> String {
     )
 }
 
+/// Opens the model of a name and has it speak, or says why that is not possible.
+pub(crate) fn open_named(name: &str) -> String {
+    let model = match Model::open(name) {
+        Ok(model) => model,
+        Err(error) => return format!("{error:?}"),
+    };
+    let session = Session::open(&model, SESSION).unwrap();
+    session.prefill(&model.encode("!", false).unwrap()).unwrap();
+    let cells = meter::limit().kv_cells;
+    format!("{} says {} with {cells} cells of {:?}", model.info().name, say(&session, 3), model::available())
+}
+
+/// Opens the model of a name, drops the handle and keeps a run of it, until the
+/// client is gone.
+pub(crate) fn hold(out: ResponseOutparam, name: &str) {
+    let run = {
+        let model = Model::open(name).unwrap();
+        let session = Session::open(&model, SESSION).unwrap();
+        session.prefill(&model.encode("!", false).unwrap()).unwrap();
+        session.generate(&options(3)).unwrap()
+    };
+    let body = crate::begin(out, 200);
+    let stream = body.write().unwrap();
+    crate::write(&stream, "begun");
+    wasip2::clocks::monotonic_clock::subscribe_duration(60_000_000_000).block();
+    while let Ok(Some(_)) = run.next() {}
+}
+
 pub(crate) fn pollable() -> String {
     let (model, session) = open();
     session.prefill(&model.encode("abc", false).unwrap()).unwrap();

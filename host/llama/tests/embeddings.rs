@@ -1,0 +1,60 @@
+//! Embeddings and scores beyond what the conformance suite asks of every model.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "these are tests")]
+
+mod common;
+
+use common::made::Made;
+use nala_engine::{DecodeError, Pooling};
+use nala_llama::{LoadOptions, load};
+
+#[test]
+fn texts_of_one_subject_are_nearer_to_each_other() {
+    let model = common::loaded();
+    let mut backend = (model.backend)().unwrap();
+    let texts = [
+        "The cat sleeps on the sofa all day.",
+        "A kitten is napping on the couch.",
+        "The central bank raised its interest rates by half a percent.",
+        "Interest rates went up after the decision of the central bank.",
+    ];
+    let inputs: Vec<_> = texts.iter().map(|text| model.tokenizer.encode(text, false).unwrap()).collect();
+    let vectors = backend.embed(&inputs, Pooling::Mean).unwrap();
+    let near = |a: usize, b: usize| vectors[a].iter().zip(&vectors[b]).map(|(x, y)| x * y).sum::<f32>();
+    assert_eq!(vectors[0].len(), 576);
+    assert!(near(0, 1) > near(0, 2) && near(0, 1) > near(0, 3), "cats: {} {} {}", near(0, 1), near(0, 2), near(0, 3));
+    assert!(near(2, 3) > near(1, 2) && near(2, 3) > near(1, 3), "rates: {} {} {}", near(2, 3), near(1, 2), near(1, 3));
+}
+
+#[test]
+fn what_is_too_long_is_told_with_the_limit() {
+    let options = LoadOptions { embedding_tokens: 40, ..common::options() };
+    let model = load(&common::model_path(), &options, |_| {}).unwrap();
+    assert_eq!(model.info.embeddings.unwrap().max_tokens, 40);
+    let mut backend = (model.backend)().unwrap();
+    let error = backend.embed(&[vec![5; 40], vec![5; 41]], Pooling::Last).unwrap_err();
+    assert!(error.to_string().contains("input 1 has 41 tokens, but 40 is the most"), "{error}");
+    let error = backend.embed(&[vec![5; 3]], Pooling::Rank).unwrap_err();
+    assert!(matches!(&error, DecodeError::Unsupported(text) if text.contains("use a reranker")), "{error}");
+}
+
+#[test]
+fn a_model_with_a_head_gives_scores() {
+    let file = Made::reranker().written();
+    let model = load(file.path(), &LoadOptions { kv_cells: 256, ..common::options() }, |_| {}).unwrap();
+    let info = model.info.embeddings.unwrap();
+    assert_eq!((info.pooling, info.scores, info.width, info.max_tokens), (Pooling::Rank, Some(2), 64, 256));
+    let mut backend = (model.backend)().unwrap();
+    let inputs = [vec![5, 6, 7, 8], vec![900, 12, 44], (20..256).collect()];
+    let scores = backend.embed(&inputs, Pooling::Rank).unwrap();
+    for (input, scores) in inputs.iter().zip(&scores) {
+        // The head of this family gives probabilities.
+        assert!(scores.len() == 2 && (scores[0] + scores[1] - 1.0).abs() < 1e-4, "{scores:?}");
+        let alone = backend.embed(std::slice::from_ref(input), Pooling::Rank).unwrap().remove(0);
+        assert!((alone[0] - scores[0]).abs() < 1e-4, "{alone:?} and {scores:?}");
+    }
+    assert!((scores[0][0] - scores[1][0]).abs() > 1e-4, "{scores:?}");
+    // One kind after the other.
+    assert_eq!(backend.embed(&inputs[..1], Pooling::Mean).unwrap()[0].len(), 64);
+    assert!((backend.embed(&inputs[..1], Pooling::Rank).unwrap()[0][0] - scores[0][0]).abs() < 1e-4);
+}

@@ -1,0 +1,108 @@
+//! An agent that calls tools: its loop beside the KV cache, and a client that
+//! sends the growing conversation again with each step.
+
+use std::time::Instant;
+
+use nala_e2e::guests;
+use serde_json::{Value, json};
+
+use crate::client::{self, Client, Usage};
+use crate::prompts::{self, Seed};
+use crate::report::{Side, Turn, Unit, compare};
+use crate::server::{Ours, Peer, Serve};
+use crate::settings::Settings;
+
+/// Calls of tools; the agent has a turn before each and one after the last.
+const CALLS: u32 = 8;
+const TASK: &str = "Find the cheapest item. Call the tool look-up until you know it.";
+
+pub(crate) fn run(settings: &Settings) {
+    let guest = guests::guest("components", "tool-loop");
+    let ours = Ours::start(settings, Serve::Handler(&guest));
+    let peer = Peer::start(settings, &[]);
+    let tokens = (settings.tokens / 4).max(1);
+    let title =
+        format!("An agent with {CALLS} tool calls, {tokens} tokens a turn; the peer is sent all of it each time");
+    let mut alike = Alike::default();
+    compare(settings, &title, &[("the whole loop", Unit::Time)], |side, seed| {
+        let job = Job::new(seed, tokens);
+        let begin = Instant::now();
+        let (turns, usage) = match side {
+            Side::Ours => beside(&ours.client, &job),
+            Side::Peer => resending(&peer.client, &job),
+        };
+        let took = begin.elapsed().as_secs_f64();
+        alike.note(side, seed, turns);
+        Turn { figures: vec![took * 1e3], usage }
+    });
+    println!("turns with the same text on both sides: {} of {}", alike.same, alike.all);
+}
+
+struct Job {
+    system: String,
+    outputs: Vec<String>,
+    tokens: u32,
+}
+
+impl Job {
+    fn new(seed: Seed, tokens: u32) -> Self {
+        let output = |call: u32| {
+            let lines: String =
+                (1..=8).map(|n| format!("Item {} costs {} coins. ", call * 8 + n, n * 7 % 50)).collect();
+            format!("look-up says: {lines}")
+        };
+        Self { system: prompts::price_list(seed, 4), outputs: (0..CALLS).map(output).collect(), tokens }
+    }
+}
+
+/// One request to the component that runs the loop.
+fn beside(client: &Client, job: &Job) -> (Vec<String>, Usage) {
+    let body = json!({"system": job.system, "task": TASK, "outputs": job.outputs, "tokens": job.tokens});
+    let report = client.ask("/", &body);
+    let turns = report["turns"].as_array().expect("turns");
+    let text = |turn: &Value| turn["text"].as_str().expect("a text").to_owned();
+    let completion = turns.iter().map(|turn| turn["tokens"].as_u64().expect("a number")).sum();
+    // What was read and not generated; all of it was read once.
+    let prompt = report["held"].as_u64().expect("a number") - completion;
+    (turns.iter().map(text).collect(), Usage { prompt, cached: 0, completion })
+}
+
+/// A request a turn, always to the slot that holds what came before.
+fn resending(client: &Client, job: &Job) -> (Vec<String>, Usage) {
+    let mut messages = vec![json!({"role": "system", "content": job.system}), json!({"role": "user", "content": TASK})];
+    let (mut turns, mut usage) = (Vec::new(), Usage::default());
+    for output in job.outputs.iter().map(Some).chain([None]) {
+        let mut request = client::request(&Value::Array(messages.clone()), job.tokens);
+        request["cache_prompt"] = true.into();
+        request["id_slot"] = 0.into();
+        let (text, of_turn) = client.complete(&request);
+        usage = usage.plus(of_turn);
+        messages.push(json!({"role": "assistant", "content": text}));
+        messages.extend(output.map(|output| json!({"role": "user", "content": output})));
+        turns.push(text);
+    }
+    (turns, usage)
+}
+
+/// How many turns have the same text on both sides. Both are as long, but other
+/// kernels round otherwise and so decide ties otherwise, and text that is sent
+/// again can become other tokens.
+#[derive(Default)]
+struct Alike {
+    ours: Option<(u32, Vec<String>)>,
+    same: usize,
+    all: usize,
+}
+
+impl Alike {
+    fn note(&mut self, side: Side, seed: Seed, turns: Vec<String>) {
+        match (side, self.ours.take()) {
+            (Side::Ours, _) => self.ours = Some((seed.0, turns)),
+            (Side::Peer, Some((of, ours))) if of == seed.0 => {
+                self.all += turns.len();
+                self.same += turns.iter().zip(&ours).filter(|(theirs, ours)| theirs == ours).count();
+            }
+            (Side::Peer, _) => {}
+        }
+    }
+}
