@@ -105,14 +105,14 @@ async fn calls_that_get_no_answer_do_not_pile_up() {
     });
     let model = Fake { before_decode, ..Fake::default() }.load();
     let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), model);
-    // A few go through, …
     assert_eq!(bench.text("/priorities?4").await, "4 times");
+    hold.store(true, Ordering::Release);
+    // More than the engine takes in at once before it goes to its batch.
     let app = bench.app.clone();
     let mut many =
-        tokio::spawn(async move { app.handle(common::request("/priorities?100")).await.map(|r| r.status()) });
-    let early = tokio::time::timeout(Duration::from_millis(500), &mut many).await;
-    assert!(early.is_err(), "200 calls went to an engine that hears none: {early:?}");
-    // … more when the engine has seen them.
+        tokio::spawn(async move { app.handle(common::request("/priorities?3000")).await.map(|r| r.status()) });
+    let early = tokio::time::timeout(Duration::from_millis(700), &mut many).await;
+    assert!(early.is_err(), "6000 calls went to an engine that hears none: {early:?}");
     hold.store(false, Ordering::Release);
     assert_eq!(many.await.unwrap().unwrap(), 200);
     bench.until_empty().await;
