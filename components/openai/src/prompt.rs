@@ -71,7 +71,7 @@ pub(crate) fn begin(parameters: &Parameters) -> Result<Begun, ApiError> {
 
     let most = info.ctx_max - room + max_new;
     // Somebody waits for it.
-    let options = SessionOptions { max_tokens: Some(most), priority: Priority::Interactive };
+    let options = SessionOptions { max_tokens: Some(most), priority: Priority::Interactive, adapter: None };
     let session = Session::open_with(&model, options)?;
     let prompt = session.prefill(&tokens).map_err(|error| match error {
         llm::Error::ContextFull(fit) => ApiError::context_length(tokens.len(), fit),

@@ -127,6 +127,13 @@ impl Model {
         self.0.adds_bos()
     }
 
+    /// The names of the LoRA adapters that the operator loaded with it, for
+    /// [`SessionOptions::adapter`].
+    #[must_use]
+    pub fn adapters(&self) -> Vec<String> {
+        self.0.adapters()
+    }
+
     /// The tokens with which the model ends its turn, the main one first.
     #[must_use]
     pub fn end_tokens(&self) -> Vec<Token> {
@@ -153,7 +160,7 @@ impl Session {
     /// # Errors
     /// As [`Session::open`]; [`Error::InvalidArgument`] for options out of range.
     pub fn open_with(model: &Model, options: SessionOptions) -> Result<Self, Error> {
-        session::Session::open(&model.0, options).map(|session| Self(Rc::new(session)))
+        session::Session::open(&model.0, &options).map(|session| Self(Rc::new(session)))
     }
 
     /// How many tokens it holds.
@@ -231,7 +238,15 @@ impl Session {
     /// # Errors
     /// As [`Session::open`], and [`Error::Quota`] for too many KV cells.
     pub fn restore(model: &Model, name: &str) -> Result<Option<Self>, Error> {
-        let found = session::Session::restore(&model.0, SessionOptions::default(), name)?;
+        Self::restore_with(model, SessionOptions::default(), name)
+    }
+
+    /// The same with options. The adapter must be the one it was saved with.
+    ///
+    /// # Errors
+    /// As [`Session::restore`], and [`Error::InvalidArgument`] for another adapter.
+    pub fn restore_with(model: &Model, options: SessionOptions, name: &str) -> Result<Option<Self>, Error> {
+        let found = session::Session::restore(&model.0, &options, name)?;
         Ok(found.map(|session| Self(Rc::new(session))))
     }
 
@@ -335,9 +350,9 @@ pub fn limits() -> Limits {
 }
 
 impl Default for SessionOptions {
-    /// As many tokens as the context has, and [`Priority::Normal`].
+    /// As many tokens as the context has, [`Priority::Normal`], and no adapter.
     fn default() -> Self {
-        Self { max_tokens: None, priority: Priority::Normal }
+        Self { max_tokens: None, priority: Priority::Normal, adapter: None }
     }
 }
 

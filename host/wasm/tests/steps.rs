@@ -31,6 +31,19 @@ async fn a_step_reads_what_was_asked_of_each_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_computed_with_the_adapter_they_name() {
+    let model = Fake { adapters: vec!["one".into(), "two".into()], ..Fake::default() }.load();
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), model);
+    let told = bench.text("/adapters").await;
+    let mut words = told.splitn(4, ' ');
+    let said: Vec<&str> = words.by_ref().take(3).collect();
+    assert!(said[0] == "def" && said[1] != said[0] && said[2] != said[1], "{told}");
+    let wrong = words.next().unwrap();
+    assert!(wrong.contains("InvalidArgument") && wrong.contains("one, two"), "{told}");
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn steps_that_cannot_be_begin_nothing() {
     let bench = Bench::with_two_models();
     let told = bench.text("/steps-refused").await;

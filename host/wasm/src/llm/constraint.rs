@@ -1,6 +1,6 @@
 //! The interface `constraint`.
 
-use nala_engine::{Grammar, GrammarSource};
+use nala_engine::{Grammar, GrammarSource, Lease};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -13,7 +13,9 @@ use super::{LlmView, convert};
 /// A grammar that a guest has compiled.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct GrammarHandle {
+    // Before the lease: its vocabulary is the model's.
     pub(super) grammar: Grammar,
+    _lease: Lease,
     /// Its part of what the store may hold.
     pub(super) bytes: GrammarBytes,
 }
@@ -40,7 +42,7 @@ impl HostGrammar for LlmView<'_> {
             Err(error) => return Ok(Err(convert::error(error))),
         };
         match GrammarBytes::take(&self.state.usage, grammar.bytes() as u64, self.limits.grammar_bytes) {
-            Ok(bytes) => Ok(Ok(self.table.push(GrammarHandle { grammar, bytes })?)),
+            Ok(bytes) => Ok(Ok(self.table.push(GrammarHandle { grammar, _lease: lease, bytes })?)),
             Err(error) => Ok(Err(error)),
         }
     }

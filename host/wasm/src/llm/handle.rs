@@ -105,6 +105,8 @@ impl SessionHandle {
     pub(super) fn abandon(&mut self, number: u64, tokens: u64) {
         if self.works_at(number) {
             self.trailing = self.trailing.saturating_add(tokens);
+            // Also where it adds none: the engine has yet to see that it was dropped.
+            self.unseen += 1;
             self.give_back();
         }
     }

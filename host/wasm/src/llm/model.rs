@@ -204,6 +204,10 @@ impl HostModel for LlmView<'_> {
         Ok(self.engine(&model)?.tokenizer().adds_bos())
     }
 
+    fn adapters(&mut self, model: Resource<ModelHandle>) -> Result<Vec<String>> {
+        Ok(self.engine(&model)?.info().adapters.clone())
+    }
+
     fn end_tokens(&mut self, model: Resource<ModelHandle>) -> Result<Vec<u32>> {
         Ok(self.engine(&model)?.tokenizer().end_tokens().to_vec())
     }

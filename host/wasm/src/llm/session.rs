@@ -39,7 +39,7 @@ impl LlmView<'_> {
             scope: Arc::clone(&self.state.scope),
             tenant: Tenant { name: Arc::clone(&self.state.scope), weight: 1 },
             priority: convert::priority(options.priority),
-            adapter: None,
+            adapter: options.adapter.map(Arc::from),
         }
     }
 
@@ -174,9 +174,14 @@ impl HostSession for LlmView<'_> {
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(convert::error(error))),
         };
-        match self.cells(session.len().into()) {
-            Ok(cells) => Ok(Ok(Some(self.add(session, lease, cells, None)?))),
-            Err(error) => Ok(Err(error)),
+        // It may follow a grammar that this instance has not compiled.
+        let grammar = match session.restored_grammar_bytes() {
+            0 => Ok(None),
+            bytes => GrammarBytes::take(&self.state.usage, bytes, self.limits.grammar_bytes).map(Some),
+        };
+        match (self.cells(session.len().into()), grammar) {
+            (Ok(cells), Ok(grammar)) => Ok(Ok(Some(self.add(session, lease, cells, grammar)?))),
+            (Err(error), _) | (_, Err(error)) => Ok(Err(error)),
         }
     }
 
@@ -187,7 +192,7 @@ impl HostSession for LlmView<'_> {
     ) -> Result<Result<(), Error>> {
         let to = match to {
             Some(grammar) => {
-                let GrammarHandle { grammar, bytes } = self.table.get(&grammar)?;
+                let GrammarHandle { grammar, bytes, .. } = self.table.get(&grammar)?;
                 match bytes.again(self.limits.grammar_bytes) {
                     Ok(bytes) => Some((grammar.clone(), bytes)),
                     Err(error) => return Ok(Err(error)),

@@ -16,7 +16,7 @@ pub(crate) mod bindings {
     });
 }
 
-const SESSION: SessionOptions = SessionOptions { max_tokens: None, priority: Priority::Normal };
+const SESSION: SessionOptions = SessionOptions { max_tokens: None, priority: Priority::Normal, adapter: None };
 
 pub(crate) const GREEDY: Sampler = Sampler {
     repeat_penalty: 1.0,
@@ -55,7 +55,7 @@ pub(crate) fn options(max_new: u32) -> GenerateOptions {
 
 pub(crate) fn open() -> (Model, Session) {
     let model = Model::open(&model::available()[0]).unwrap();
-    let session = Session::open(&model, SESSION).unwrap();
+    let session = Session::open(&model, &SESSION).unwrap();
     (model, session)
 }
 
@@ -92,6 +92,21 @@ pub(crate) fn say(session: &Session, n: u32) -> String {
     text
 }
 
+/// What the model says with each of its adapters, and without; then what one that
+/// it does not have comes to.
+pub(crate) fn adapters() -> String {
+    let model = Model::open(&model::available()[0]).unwrap();
+    let names = model.adapters().into_iter().map(Some);
+    let mut said = Vec::new();
+    for adapter in std::iter::once(None).chain(names) {
+        let session = Session::open(&model, &SessionOptions { adapter, ..SESSION }).unwrap();
+        session.prefill(&model.encode("c", false).unwrap()).unwrap();
+        said.push(say(&session, 3));
+    }
+    let wrong = Session::open(&model, &SessionOptions { adapter: Some("none".into()), ..SESSION }).err();
+    format!("{} {wrong:?}", said.join(" "))
+}
+
 /// Everything a program can do to a session, and what it then says.
 pub(crate) fn programs() -> String {
     let (model, session) = open();
@@ -102,12 +117,12 @@ pub(crate) fn programs() -> String {
     said.push(say(&session, 3));
     child.save("name").unwrap();
     drop(child);
-    let restored = Session::restore(&model, SESSION, "name").unwrap().unwrap();
+    let restored = Session::restore(&model, &SESSION, "name").unwrap().unwrap();
     restored.park().unwrap();
     said.push(format!("{} {}", restored.length(), say(&restored, 3)));
     restored.evict(5, 10).unwrap();
     said.push(format!("{} {}", restored.length(), say(&restored, 2)));
-    let missing = Session::restore(&model, SESSION, "other").unwrap().is_none();
+    let missing = Session::restore(&model, &SESSION, "other").unwrap().is_none();
     let again = open().1;
     let info = again.prefill(&model.encode(&"abc".repeat(10), false).unwrap()).unwrap();
     let cells = meter::used().kv_cells;
@@ -124,7 +139,7 @@ pub(crate) fn sessions() -> String {
     let model = Model::open(&model::available()[0]).unwrap();
     let mut all = Vec::new();
     loop {
-        match Session::open(&model, SESSION) {
+        match Session::open(&model, &SESSION) {
             Ok(session) => all.push(session),
             Err(error) => return format!("{} sessions, then {error:?}", all.len()),
         }
@@ -231,7 +246,7 @@ pub(crate) fn open_named(name: &str) -> String {
         Ok(model) => model,
         Err(error) => return format!("{error:?}"),
     };
-    let session = Session::open(&model, SESSION).unwrap();
+    let session = Session::open(&model, &SESSION).unwrap();
     session.prefill(&model.encode("!", false).unwrap()).unwrap();
     let cells = meter::limit().kv_cells;
     format!("{} says {} with {cells} cells of {:?}", model.info().name, say(&session, 3), model::available())
@@ -242,7 +257,7 @@ pub(crate) fn open_named(name: &str) -> String {
 pub(crate) fn hold(out: ResponseOutparam, name: &str) {
     let run = {
         let model = Model::open(name).unwrap();
-        let session = Session::open(&model, SESSION).unwrap();
+        let session = Session::open(&model, &SESSION).unwrap();
         session.prefill(&model.encode("!", false).unwrap()).unwrap();
         session.generate(&options(3)).unwrap()
     };
