@@ -32,12 +32,8 @@ pub(crate) fn steps() -> String {
     all[2].constrain(Some(&digits)).unwrap();
     let [m, x] = [109, 120];
     let ask = [Readout::Sample(GREEDY), Readout::Top(2), Readout::LogprobsOf(vec![m + 1, x]), Readout::Entropy];
-    let pending = submit(&[
-        step(&all[1], &[m], &ask),
-        step(&all[0], &[x], &ask[..1]),
-        step(&all[2], &[], &ask[..1]),
-    ])
-    .unwrap();
+    let pending =
+        submit(&[step(&all[1], &[m], &ask), step(&all[0], &[x], &ask[..1]), step(&all[2], &[], &ask[..1])]).unwrap();
     pending.subscribe().block();
     let held = meter::used().kv_cells;
     let mut readings = pending.take().unwrap();
