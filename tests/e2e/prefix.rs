@@ -2,7 +2,7 @@
 
 use nala_e2e::chat;
 use nala_e2e::host::Host;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn about(question: &str) -> serde_json::Value {
     let notes: String = (1..=120).map(|n| format!("Item {n} costs {} coins. ", n * 7 % 50)).collect();
@@ -11,7 +11,26 @@ fn about(question: &str) -> serde_json::Value {
         "messages": [{"role": "system", "content": notes}, {"role": "user", "content": question}],
         "temperature": 0,
         "max_tokens": 8,
+        "logprobs": true,
+        "top_logprobs": 2,
     })
+}
+
+/// The tokens of an answer, each with how far the model preferred it, in nats.
+fn said(answer: &Value) -> Vec<(String, f64)> {
+    let tokens = answer["choices"][0]["logprobs"]["content"].as_array().unwrap();
+    let lead = |token: &Value| {
+        let top = |n: usize| token["top_logprobs"][n]["logprob"].as_f64().unwrap();
+        top(0) - top(1)
+    };
+    tokens.iter().map(|token| (token["token"].as_str().unwrap().to_owned(), lead(token))).collect()
+}
+
+/// State that was moved lies in other cells, which kernels sum up in another order:
+/// two answers are the same up to where the model hardly preferred one word.
+fn assert_same(first: &[(String, f64)], again: &[(String, f64)]) {
+    let differs = first.iter().zip(again).find(|((a, _), (b, _))| a != b);
+    assert!(differs.is_none_or(|((_, lead), _)| *lead < 0.5), "{first:?} {again:?}");
 }
 
 #[test]
@@ -26,7 +45,7 @@ fn a_second_question_about_a_long_text_pays_for_the_question_only() {
         let number = |pointer: &str| answer.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap();
         let (prompt, cached) = (number("/usage/prompt_tokens"), number("/usage/prompt_tokens_details/cached_tokens"));
         assert_eq!(computed() - before, prompt - cached, "what is reported is what was computed");
-        (prompt, cached, answer["choices"][0]["message"]["content"].to_string())
+        (prompt, cached, said(&answer))
     };
     let (prompt, cached, first) = ask("What does item 3 cost?");
     assert!(prompt > 1000.0 && cached == 0.0, "{cached} of {prompt} tokens");
@@ -34,7 +53,7 @@ fn a_second_question_about_a_long_text_pays_for_the_question_only() {
     assert!(prompt - cached < 50.0, "{cached} of {prompt} tokens");
     let (prompt, cached, again) = ask("What does item 3 cost?");
     assert!(prompt - cached <= 16.0, "{cached} of {prompt} tokens");
-    assert_eq!(again, first);
+    assert_same(&first, &again);
     // Sessions hold nothing any more, the cache does, and gives way.
     nala_e2e::metrics::eventually("the sessions are closed", std::time::Duration::from_secs(5), || {
         host.metrics().sum("nala_engine_kv_cells_used") == 0.0

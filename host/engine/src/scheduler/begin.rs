@@ -35,6 +35,7 @@ impl<C: Clock> Scheduler<C> {
         let StepCommand { id, input, readouts, reply } = step;
         let answer = Answer::Readings(readouts, reply);
         if answer.is_closed() {
+            self.metrics.cancelled.inc();
             return;
         }
         if let Err(error) = self.may_take(id, input.len()) {
