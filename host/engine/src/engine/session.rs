@@ -119,7 +119,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] while a run goes on, [`Error::Busy`] at
-    /// [`EngineConfig::max_sessions`], [`Error::Evicted`].
+    /// [`EngineConfig::max_sessions`](crate::EngineConfig::max_sessions), [`Error::Evicted`].
     pub async fn fork(&mut self) -> Result<Session, Error> {
         self.refuse_while_working()?;
         let (session, new) = self.shared.new_session(&self.options)?;
@@ -167,11 +167,11 @@ impl Session {
     }
 
     /// Keeps what the session holds under a name of its scope, in place of what
-    /// was there, for [`Engine::restore_session`].
+    /// was there, for [`Engine::restore_session`](crate::Engine::restore_session).
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] while a run goes on, for a name that does not
-    /// have 1 to 256 bytes, and at [`EngineConfig::max_saved`]; [`Error::Busy`]
+    /// have 1 to 256 bytes, and at [`EngineConfig::max_saved`](crate::EngineConfig::max_saved); [`Error::Busy`]
     /// without room in RAM, [`Error::Evicted`].
     pub async fn save(&mut self, name: &str) -> Result<(), Error> {
         validate::name(name)?;

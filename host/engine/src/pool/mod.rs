@@ -2,7 +2,7 @@
 //! their memory is needed or nobody has used them for a while.
 //!
 //! A [`ModelPool`] knows its models by name. [`ModelPool::acquire`] hands out a
-//! [`Lease`] on a started [`Engine`](crate::Engine), loading the model first
+//! [`Lease`] on a started [`Engine`], loading the model first
 //! where it must: all who wait for a model share one load, and a load that fails
 //! is told to all of them and tried again by whoever asks after a while. A model
 //! with a lease is never unloaded. Where all memory is in use, callers wait, but

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nala_engine::pool::AcquireError;
-use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind, Tokenizer};
+use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind};
 use tokio::sync::Semaphore;
 use wasmtime::Result;
 use wasmtime::component::Resource;
