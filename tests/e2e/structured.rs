@@ -24,7 +24,7 @@ fn person() -> Value {
 }
 
 fn is_person(text: &str) {
-    let value: Value = serde_json::from_str(text).expect(text);
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("{error}: {text}")).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     assert_eq!(keys.len(), 4, "{text}");
     let name = value["name"].as_str().unwrap();
