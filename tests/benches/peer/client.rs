@@ -67,7 +67,7 @@ pub(crate) fn request(messages: &Value, tokens: u32) -> Value {
 /// A greedy answer of at most so many tokens.
 pub(crate) fn open_request(messages: &Value, tokens: u32) -> Value {
     json!({
-        "model": "smollm2-135m-instruct-q4_1",
+        "model": crate::server::MODEL,
         "messages": messages,
         "temperature": 0,
         // Spares the peer the sorting of 40 candidates; ours takes the largest anyway.

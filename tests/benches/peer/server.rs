@@ -24,6 +24,9 @@ pub(crate) enum Serve<'a> {
     Handler(&'a Path),
 }
 
+/// What requests call the model, whatever its file is.
+pub(crate) const MODEL: &str = "model";
+
 /// Our side. It ends when dropped.
 pub(crate) struct Ours {
     _host: Host,
@@ -37,7 +40,9 @@ impl Ours {
             Serve::Handler(wasm) => vec!["run".into(), wasm.into()],
         };
         args.push("--model".into());
-        args.push(paths::model().into());
+        let mut named: OsString = format!("{MODEL}=").into();
+        named.push(paths::model());
+        args.push(named);
         for (option, value) in [
             ("--threads", settings.threads),
             ("--kv-cells", settings.kv_cells),
