@@ -1,4 +1,4 @@
-use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, Xtc};
+use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, MirostatVersion, Xtc};
 use serde_json::json;
 
 use super::*;
@@ -68,11 +68,13 @@ fn llama_cpps_parameters_arrive() {
         dry: Some(Dry { multiplier: 0.5, base: 2.0, allowed_length: 3, window: 100 }),
         xtc: Some(Xtc { probability: 0.25, threshold: 0.125 }),
         dynamic_temperature: Some(DynamicTemperature { range: 0.5, exponent: 2.0 }),
-        mirostat: Some(Mirostat { tau: 4.0, eta: 0.5 }),
+        mirostat: Some(Mirostat { version: MirostatVersion::Two, tau: 4.0, eta: 0.5 }),
         ..Sampler::GREEDY
     };
     assert_eq!(read.sampler, sampler);
     assert_eq!((read.choices, read.at_end, read.dry_breakers), (3, AtEnd::GoOn, vec![".".to_owned()]));
+    let first = with(json!({"mirostat": 1})).unwrap().sampler.mirostat;
+    assert_eq!(first, Some(Mirostat { version: MirostatVersion::One, tau: 5.0, eta: 0.1 }));
 }
 
 #[test]
@@ -130,7 +132,6 @@ fn what_is_out_of_range_is_named() {
         (json!({"xtc_probability": 2}), "xtc_probability"),
         (json!({"xtc_threshold": -1}), "xtc_threshold"),
         (json!({"dynatemp_range": -1}), "dynatemp_range"),
-        (json!({"mirostat": 1}), "mirostat"),
         (json!({"mirostat": 3}), "mirostat"),
         (json!({"mirostat_eta": 2}), "mirostat_eta"),
         (json!({"top_n_sigma": "x"}), "top_n_sigma"),

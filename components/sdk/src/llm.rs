@@ -23,8 +23,8 @@ pub use together::Together;
 pub use crate::bindings::nala::llm::meter::{Limits, Usage};
 pub use crate::bindings::nala::llm::model::{Caps, Info, StateKind};
 pub use crate::bindings::nala::llm::session::{
-    Alt, Bias, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, Mirostat, PrefillInfo, Priority, Reading,
-    Readout, Sampled, Sampler, SessionOptions, Xtc,
+    Alt, Bias, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, Mirostat, MirostatVersion, PrefillInfo,
+    Priority, Reading, Readout, Sampled, Sampler, SessionOptions, Xtc,
 };
 pub use crate::bindings::nala::llm::types::{Error, QuotaKind, Token};
 

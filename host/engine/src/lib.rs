@@ -46,7 +46,8 @@ pub use error::Error;
 pub use metrics::EngineMetrics;
 pub use options::{
     Alternative, Chunk, Dry, DynamicTemperature, Finish, GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS,
-    MAX_READOUT_TOKENS, Mirostat, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant, Xtc,
+    MAX_READOUT_TOKENS, Mirostat, MirostatVersion, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant,
+    Xtc,
 };
 pub use pool::{Lease, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
 pub use scheduler::CACHE_BLOCK;

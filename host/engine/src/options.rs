@@ -112,10 +112,23 @@ pub struct DynamicTemperature {
     pub exponent: f32,
 }
 
-/// Mirostat 2: tokens more surprising than a bound are left out, and the bound
-/// moves so that the surprise comes to `tau` bits on average.
+/// Which of the two algorithms of Basu et al., "Mirostat".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MirostatVersion {
+    /// How many tokens are kept follows from the bound and from how fast the
+    /// probabilities of the likeliest 100 fall, taken for those of all.
+    One,
+    /// Tokens more surprising than the bound are left out.
+    #[default]
+    Two,
+}
+
+/// Few tokens are kept where the surprise is above `tau` bits, and more where it is
+/// below, by a bound that moves so that it comes to `tau` on average.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mirostat {
+    /// How tokens are left out.
+    pub version: MirostatVersion,
     /// The surprise aimed at, in bits; more than 0.
     pub tau: f32,
     /// How fast the bound moves, from 0 to 1.

@@ -18,7 +18,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::Token;
 use crate::constraint::TokenMask;
-use crate::options::{Alternative, Sampled, Sampling};
+use crate::options::{Alternative, MirostatVersion, Sampled, Sampling};
 use candidates::Candidates;
 use dry::Repetitions;
 use penalties::Recent;
@@ -116,7 +116,10 @@ impl Sampler {
         if let Some(mirostat) = self.params.mirostat {
             candidates.fill(row, 0);
             candidates.scale(self.params.temperature);
-            candidates.keep_below_surprise(self.surprise);
+            match mirostat.version {
+                MirostatVersion::One => candidates.keep_by_exponent(self.surprise, logits.len()),
+                MirostatVersion::Two => candidates.keep_below_surprise(self.surprise),
+            }
             let token = candidates.draw(1.0, self.uniform())?;
             if let Some(seen) = candidates.surprise(token) {
                 self.surprise -= f64::from(mirostat.eta) * (seen - f64::from(mirostat.tau));
@@ -315,8 +318,10 @@ mod tests {
     #[test]
     fn mirostat_holds_the_surprise() {
         let logits: Vec<f32> = (0..2000).map(|i| -((i + 1) as f32).ln()).collect();
-        for tau in [2.0_f32, 4.0] {
-            let params = Sampling { mirostat: Some(Mirostat { tau, eta: 0.1 }), seed: Some(7), ..WARM };
+        for (version, tau) in
+            [(MirostatVersion::Two, 2.0_f32), (MirostatVersion::Two, 4.0), (MirostatVersion::One, 3.0)]
+        {
+            let params = Sampling { mirostat: Some(Mirostat { version, tau, eta: 0.1 }), seed: Some(7), ..WARM };
             let (mut sampler, mut scratch) = (sampler(params), Scratch::default());
             let norm = Norm::of(&logits);
             let mut sum = 0.0;

@@ -160,7 +160,7 @@ fn refuse(text: String) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Dry, Mirostat, Xtc};
+    use crate::options::{Dry, Mirostat, MirostatVersion, Xtc};
 
     fn refused(change: impl FnOnce(&mut GenerateOptions)) -> String {
         let mut options = GenerateOptions::greedy(1);
@@ -179,7 +179,7 @@ mod tests {
         assert!(refused(|o| o.sampling.presence_penalty = f32::INFINITY).contains("presence-penalty"));
         assert!(refused(|o| o.sampling.typical_p = 0.0).contains("typical-p"));
         assert!(refused(|o| o.sampling.xtc = Some(Xtc { probability: 2.0, threshold: 0.1 })).contains("xtc"));
-        let mirostat = Some(Mirostat { tau: f32::NAN, eta: 0.1 });
+        let mirostat = Some(Mirostat { version: MirostatVersion::Two, tau: f32::NAN, eta: 0.1 });
         assert!(refused(|o| o.sampling.mirostat = mirostat).contains("mirostat tau"));
         let dry = Dry { multiplier: 1.0, base: 2.0, allowed_length: 2, window: 5000, breakers: Vec::new() };
         assert!(refused(|o| o.sampling.dry = Some(dry)).contains("dry window"));

@@ -1,7 +1,7 @@
 //! How tokens are chosen: OpenAI's parameters, and llama.cpp's by its server's names
 //! and with its defaults (`tools/server/README.md` there).
 
-use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, Sampler, Xtc};
+use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, MirostatVersion, Sampler, Xtc};
 use serde_json::Value;
 
 use super::DEFAULT_MIN_P;
@@ -117,7 +117,7 @@ fn mirostat(fields: &Fields<'_>) -> Result<Option<Mirostat>, ApiError> {
     let eta = fields.number("mirostat_eta", 0.0, 1.0)?.unwrap_or(0.1);
     match fields.integer("mirostat", 0, 2)?.unwrap_or(0) {
         0 => Ok(None),
-        1 => Err(ApiError::unsupported("mirostat", "'mirostat' 1 is not supported; send 2, its successor, or 0")),
-        _ => Ok(Some(Mirostat { tau, eta })),
+        1 => Ok(Some(Mirostat { version: MirostatVersion::One, tau, eta })),
+        _ => Ok(Some(Mirostat { version: MirostatVersion::Two, tau, eta })),
     }
 }

@@ -152,6 +152,30 @@ impl Candidates {
         self.sorted = self.items.len();
     }
 
+    /// Keeps so many that the surprise comes to `bits`, if the probabilities of all
+    /// `vocab` tokens fall as those of the most likely do: as n^-s, with s estimated
+    /// from the first 100 (Basu et al., "Mirostat", algorithm 1; as llama.cpp does).
+    pub(super) fn keep_by_exponent(&mut self, bits: f64, vocab: usize) {
+        const SAMPLE: usize = 100;
+        self.sort_first(SAMPLE.min(self.items.len()));
+        let (mut products, mut squares) = (0.0, 0.0);
+        let likeliest = self.items.get(..self.sorted.min(SAMPLE)).unwrap_or_default();
+        for (n, pair) in (1_u32..).zip(likeliest.windows(2)) {
+            if let [a, b] = pair {
+                let t = f64::from(n + 1).ln() - f64::from(n).ln();
+                products += t * f64::from(a.1 - b.1);
+                squares += t * t;
+            }
+        }
+        let exponent = products / squares;
+        let excess = exponent - 1.0;
+        let kept = (excess * bits.exp2() / (1.0 - (vocab as f64).powf(-excess))).powf(1.0 / exponent);
+        // With one candidate, or all as likely, there is no exponent to be had.
+        if kept.is_finite() {
+            self.keep_top_k((kept as usize).max(1));
+        }
+    }
+
     /// How surprising a token is among these, in bits.
     pub(super) fn surprise(&self, token: Token) -> Option<f64> {
         let (_, logit) = self.items.iter().find(|c| c.0 == token)?;

@@ -45,7 +45,14 @@ fn sampling(s: wit::Sampler, breakers: Vec<u32>) -> engine::Sampling {
         dynamic_temperature: s
             .dynamic_temperature
             .map(|dynamic| engine::DynamicTemperature { range: dynamic.range, exponent: dynamic.exponent }),
-        mirostat: s.mirostat.map(|mirostat| engine::Mirostat { tau: mirostat.tau, eta: mirostat.eta }),
+        mirostat: s.mirostat.map(|mirostat| engine::Mirostat {
+            version: match mirostat.version {
+                wit::MirostatVersion::One => engine::MirostatVersion::One,
+                wit::MirostatVersion::Two => engine::MirostatVersion::Two,
+            },
+            tau: mirostat.tau,
+            eta: mirostat.eta,
+        }),
         seed: s.seed,
     }
 }
