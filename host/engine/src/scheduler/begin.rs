@@ -41,7 +41,7 @@ impl<C: Clock> Scheduler<C> {
         if let Err(error) = self.may_take(id, input.len()) {
             return answer.refuse(error);
         }
-        let Some(sequence) = self.sequences.get_mut(&id) else { return answer.refuse(Error::Cancelled) };
+        let Some(sequence) = self.sequences.get(&id) else { return answer.refuse(Error::Cancelled) };
         if !input.is_empty() {
             return self.begin_input(id, input, answer);
         }
@@ -49,12 +49,17 @@ impl<C: Clock> Scheduler<C> {
             let text = "the session is empty and the step has no input: there is nothing to read";
             return answer.refuse(Error::InvalidArgument(text.into()));
         }
-        // The logits were not kept: the last token is decoded again.
+        self.want_logits(id);
+        self.begin_input(id, Vec::new(), answer);
+    }
+
+    /// Has the last token of a session decoded again where its logits were not kept.
+    fn want_logits(&mut self, id: SessionId) {
+        let Some(sequence) = self.sequences.get(&id) else { return };
         if sequence.logits.is_none() && sequence.todo() == 0 {
             let again = sequence.in_kv().saturating_sub(1);
             self.cut(id, again);
         }
-        self.begin_input(id, Vec::new(), answer);
     }
 
     fn begin_input(&mut self, id: SessionId, tokens: Vec<Token>, answer: Answer) {
@@ -114,21 +119,18 @@ impl<C: Clock> Scheduler<C> {
         self.goes_to_work(id);
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         sequence.ask_guide(&mut self.workers);
-        if sequence.guide.is_some() && sequence.logits.is_some() {
-            // The first token is chosen when the grammar has been asked.
-            if let Some(wait) = sequence.wait_mut() {
-                wait.served(now);
-            }
-        } else if let Some(logits) = sequence.logits.take() {
-            // The prefill left the logits: the first token costs no batch.
-            if let Some(wait) = sequence.wait_mut() {
-                wait.served(now);
-            }
+        if sequence.logits.is_none() {
+            return self.want_logits(id);
+        }
+        // The prefill left the logits: the first token costs no batch.
+        if let Some(wait) = sequence.wait_mut() {
+            wait.served(now);
+        }
+        // Under a grammar it is chosen when that has been asked.
+        if sequence.guide.is_none()
+            && let Some(logits) = sequence.logits.take()
+        {
             self.advance(id, &logits, now);
-        } else if sequence.todo() == 0 {
-            // The logits were not kept: the last token is decoded again.
-            let again = sequence.in_kv().saturating_sub(1);
-            self.cut(id, again);
         }
     }
 

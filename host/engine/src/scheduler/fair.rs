@@ -7,14 +7,15 @@
 //! clock of those at work: there is nothing to be saved up, and nothing to be paid
 //! back for tokens that nobody else wanted.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::options::{Priority, Tenant};
 
 /// How far a clock may run ahead of that of somebody who waits before a place is
 /// taken away, in tokens by weight. Less: fairer. More: fewer states moved.
-pub(super) const LEAD: f64 = 256.0;
+const LEAD: f64 = 256.0;
 /// Tokens that a run is served before it gives way to another one of its owner that
 /// has waited for long.
 pub(super) const TURN: u32 = 256;
@@ -45,7 +46,7 @@ impl Owner {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Clocks {
     tenant: f64,
     classes: [f64; 3],
@@ -119,19 +120,21 @@ impl Fair {
         }
         let lead = class_clock(&ahead, holder) - class_clock(&behind, waiter);
         match holder.priority.cmp(&waiter.priority) {
-            std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Less => Some((lead, LEAD_OVER_LOWER)),
-            std::cmp::Ordering::Greater => Some((lead, LEAD)),
+            Ordering::Equal => None,
+            Ordering::Less => Some((lead, LEAD_OVER_LOWER)),
+            Ordering::Greater => Some((lead, LEAD)),
         }
     }
 
-    /// How much of its share an owner's tenant had, for comparing victims.
-    pub(super) fn clock(&self, owner: &Owner) -> f64 {
-        self.clocks(owner).tenant
+    /// Who gives way sooner, as the greater one: whose tenant had more of its share,
+    /// and of one tenant the lower priority.
+    pub(super) fn gives_way(&self, a: &Owner, b: &Owner) -> Ordering {
+        let clocks = self.clocks(a).tenant.total_cmp(&self.clocks(b).tenant);
+        clocks.then(b.priority.cmp(&a.priority))
     }
 
     fn clocks(&self, owner: &Owner) -> Clocks {
-        self.tenants.get(&owner.tenant.name).cloned().unwrap_or_default()
+        self.tenants.get(&owner.tenant.name).copied().unwrap_or_default()
     }
 
     /// Puts work in the order of service. Within an owner it keeps its order. Each
@@ -139,7 +142,7 @@ impl Fair {
     /// gets no more than it is behind.
     pub(super) fn order<T>(&self, work: Vec<Waiting<T>>) -> Vec<T> {
         let mut clocks = self.tenants.clone();
-        let mut queues: Vec<(Owner, std::collections::VecDeque<(u32, T)>)> = Vec::new();
+        let mut queues: Vec<(Owner, VecDeque<(u32, T)>)> = Vec::new();
         let mut at: BTreeMap<(Arc<str>, usize), usize> = BTreeMap::new();
         for waiting in work {
             let key = (Arc::clone(&waiting.owner.tenant.name), waiting.owner.class());
@@ -156,7 +159,7 @@ impl Fair {
             let heads = queues.iter().enumerate().filter(|(_, (_, queue))| !queue.is_empty());
             let next = heads.min_by(|(i, (a, _)), (j, (b, _))| {
                 let clock = |owner: &Owner| {
-                    let of = clocks.get(&owner.tenant.name).cloned().unwrap_or_default();
+                    let of = clocks.get(&owner.tenant.name).copied().unwrap_or_default();
                     (of.tenant, class_clock(&of, owner))
                 };
                 let ((a_tenant, a_class), (b_tenant, b_class)) = (clock(a), clock(b));

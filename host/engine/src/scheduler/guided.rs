@@ -46,9 +46,8 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn answer_computed(&mut self) -> bool {
         let is_due = |id: &SessionId| {
             let Some(sequence) = self.sequences.get(id) else { return false };
-            let Work::Prefill(prefill) = &sequence.work else { return false };
-            let known = !prefill.answer.samples() || sequence.guide.as_ref().is_none_or(|guide| guide.mask().is_some());
-            sequence.todo() == 0 && sequence.logits.is_some() && known
+            let known = !sequence.chooses() || sequence.guide.as_ref().is_none_or(|guide| guide.mask().is_some());
+            matches!(sequence.work, Work::Prefill(_)) && sequence.is_computed() && known
         };
         let due: Vec<SessionId> = self.at_work.iter().copied().filter(is_due).take(ANSWERS_A_STEP).collect();
         let now = self.clock.now();
@@ -61,13 +60,8 @@ impl<C: Clock> Scheduler<C> {
     /// Hears one word. Whether there may be another.
     fn hear_guide(&mut self, id: SessionId, patience: Patience, now: Duration) -> bool {
         let Some(sequence) = self.sequences.get_mut(&id) else { return false };
-        let waits = match &sequence.work {
-            Work::Idle => return false,
-            Work::Run(_) => true,
-            Work::Prefill(prefill) => prefill.answer.samples(),
-        };
-        let (held, is_computed) = (sequence.tokens.len(), sequence.todo() == 0 && sequence.logits.is_some());
-        let Some(guide) = sequence.guide.as_mut().filter(|_| waits) else { return false };
+        let (held, is_computed, chooses) = (sequence.tokens.len(), sequence.is_computed(), sequence.chooses());
+        let Some(guide) = sequence.guide.as_mut().filter(|_| chooses) else { return false };
         if guide.is_unasked() {
             sequence.ask_guide(&mut self.workers);
             return true;
@@ -132,13 +126,8 @@ const ANSWERS_A_STEP: usize = 16;
 
 /// Whether a session's work has to wait for its grammar.
 fn awaits_guide(sequence: &Sequence) -> bool {
-    let samples = match &sequence.work {
-        Work::Idle => false,
-        Work::Run(_) => !is_stalled(sequence),
-        Work::Prefill(prefill) => prefill.answer.samples(),
-    };
-    let is_computed = sequence.todo() == 0 && sequence.logits.is_some();
-    samples && sequence.guide.as_ref().is_some_and(|guide| guide.is_awaited(is_computed))
+    let awaited = sequence.guide.as_ref().is_some_and(|guide| guide.is_awaited(sequence.is_computed()));
+    awaited && sequence.chooses() && !is_stalled(sequence)
 }
 
 /// Whether a run waits for its reader.

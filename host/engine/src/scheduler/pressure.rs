@@ -120,9 +120,8 @@ impl<C: Clock> Scheduler<C> {
             had_its_turn || self.fair.must_yield(&holder.owner, &waiter.owner)
         });
         let victim = yielding.max_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
-            let clocks = self.fair.clock(&a_holder.owner).total_cmp(&self.fair.clock(&b_holder.owner));
-            let lower = b_holder.owner.priority.cmp(&a_holder.owner.priority);
-            clocks.then(lower).then(a_holder.turn.cmp(&b_holder.turn)).then(a_asked.cmp(b_asked)).then(a.cmp(b))
+            let gives_way = self.fair.gives_way(&a_holder.owner, &b_holder.owner);
+            gives_way.then(a_holder.turn.cmp(&b_holder.turn)).then(a_asked.cmp(b_asked)).then(a.cmp(b))
         });
         let victim = victim.map(|(id, _, _)| id);
         let Some(id) = victim.filter(|&id| self.park(id)) else { return false };
@@ -161,9 +160,8 @@ impl<C: Clock> Scheduler<C> {
         });
         let mut runs: Vec<(SessionId, &Owner, Wait)> = runs.collect();
         runs.sort_by(|(a, a_owner, a_wait), (b, b_owner, b_wait)| {
-            let clocks = self.fair.clock(a_owner).total_cmp(&self.fair.clock(b_owner));
-            let lower = b_owner.priority.cmp(&a_owner.priority);
-            clocks.then(lower).then(a_wait.asked.cmp(&b_wait.asked)).then(a.cmp(b))
+            let gives_way = self.fair.gives_way(a_owner, b_owner);
+            gives_way.then(a_wait.asked.cmp(&b_wait.asked)).then(a.cmp(b))
         });
         let &(last, _, wait) = runs.last()?;
         let alone = runs.len() == 1;
@@ -185,7 +183,7 @@ impl<C: Clock> Scheduler<C> {
         times.min().map(|at| at.saturating_sub(now))
     }
 
-    /// Takes a prefill back: the session holds `before` tokens again.
+    /// Takes back what a session was given last: it holds `before` tokens again.
     pub(super) fn undo(&mut self, id: SessionId, before: usize) {
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         sequence.tokens.truncate(before);

@@ -197,6 +197,20 @@ impl Sequence {
         self.tokens.len().saturating_sub(self.cells.len())
     }
 
+    /// Whether the logits after its last token are there.
+    pub(super) fn is_computed(&self) -> bool {
+        self.todo() == 0 && self.logits.is_some()
+    }
+
+    /// Whether its work chooses tokens, for which a grammar has to be asked.
+    pub(super) fn chooses(&self) -> bool {
+        match &self.work {
+            Work::Idle => false,
+            Work::Run(_) => true,
+            Work::Prefill(prefill) => prefill.answer.samples(),
+        }
+    }
+
     /// Notes that the prefix cache had some of the tokens.
     pub(super) fn note_cached(&mut self, tokens: u32) {
         if let Work::Prefill(prefill) = &mut self.work {

@@ -146,10 +146,8 @@ impl<C: Clock> Scheduler<C> {
     }
 
     fn serve(&mut self, share: Placed, now: Duration) {
+        self.served(share.id, share.tokens);
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
-        self.cells.take(share.tokens, &mut sequence.cells);
-        self.fair.served(&sequence.owner, share.tokens);
-        sequence.turn = sequence.turn.saturating_add(share.tokens);
         if matches!(sequence.work, Work::Prefill(_)) {
             self.metrics.prompt_tokens.inc_by(u64::from(share.tokens));
         }
@@ -172,11 +170,25 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
+    /// How long this batch still waits for grammars.
+    fn patience_left(&self) -> Duration {
+        self.patience.saturating_duration_since(Instant::now())
+    }
+
+    /// Notes that so many tokens of a session have a state now.
+    fn served(&mut self, id: SessionId, tokens: u32) {
+        let Some(sequence) = self.sequences.get_mut(&id) else { return };
+        self.cells.take(tokens, &mut sequence.cells);
+        self.fair.served(&sequence.owner, tokens);
+        sequence.turn = sequence.turn.saturating_add(tokens);
+    }
+
     /// Ends a prefill whose tokens are computed, or has it wait for its grammar.
     pub(super) fn end_prefill(&mut self, id: SessionId, prefill: Prefill, logits: Vec<f32>) {
+        let patience = self.patience_left();
         let Some(sequence) = self.sequences.get_mut(&id) else { return };
         if let Some(guide) = sequence.guide.as_mut().filter(|_| prefill.answer.samples()) {
-            let word = guide.listen(sequence.tokens.len(), self.patience.saturating_duration_since(Instant::now()));
+            let word = guide.listen(sequence.tokens.len(), patience);
             if guide.mask().is_none() {
                 sequence.work = Work::Prefill(prefill);
                 sequence.logits = Some(logits);
@@ -212,9 +224,10 @@ impl<C: Clock> Scheduler<C> {
     /// Chooses the next token of a run, and further ones for as long as what is
     /// chosen was guessed; then takes wrong guesses back.
     fn settle_guesses(&mut self, share: Placed, now: Duration) {
+        let patience = self.patience_left();
         let Some(sequence) = self.sequences.get_mut(&share.id) else { return };
         if let Some(guide) = &mut sequence.guide {
-            let word = guide.listen(sequence.tokens.len(), self.patience.saturating_duration_since(Instant::now()));
+            let word = guide.listen(sequence.tokens.len(), patience);
             if guide.mask().is_none() {
                 sequence.logits = self.backend.logits(share.last).map(<[f32]>::to_vec);
                 let lost = sequence.logits.is_none().then(|| Error::Backend(NO_LOGITS.into()));
@@ -245,13 +258,11 @@ impl<C: Clock> Scheduler<C> {
             let kept = u32::try_from(right).unwrap_or(0);
             self.metrics.drafted_tokens.inc_by(draft.len() as u64);
             self.metrics.accepted_tokens.inc_by(u64::from(kept));
-            self.cells.take(kept, &mut sequence.cells);
-            self.fair.served(&sequence.owner, kept);
-            sequence.turn = sequence.turn.saturating_add(kept);
             // Where the run has ended, what was not looked at says nothing.
             if let Work::Run(run) = &mut sequence.work {
                 run.odds.of(source).saw(draft.len(), right);
             }
+            self.served(share.id, kept);
             self.take_back(share.id, right < draft.len());
         }
         self.settle(share.id, outcome);

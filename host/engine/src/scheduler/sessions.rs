@@ -59,7 +59,7 @@ impl<C: Clock> Scheduler<C> {
 
     /// Shortens a session to `to` tokens.
     pub(super) fn rewind(&mut self, id: SessionId, to: u32) -> Result<u32, Error> {
-        let Some(sequence) = self.sequences.get_mut(&id) else { return Err(Error::Cancelled) };
+        let Some(sequence) = self.sequences.get(&id) else { return Err(Error::Cancelled) };
         refuse_at_work(sequence)?;
         let len = u32::try_from(sequence.tokens.len()).unwrap_or(u32::MAX);
         if to > len {
@@ -68,12 +68,7 @@ impl<C: Clock> Scheduler<C> {
             )));
         }
         if to < len {
-            sequence.tokens.truncate(to as usize);
-            if let Some(guide) = &mut sequence.guide {
-                guide.rewound(to as usize);
-            }
-            sequence.publish_len();
-            self.cut(id, to);
+            self.undo(id, to as usize);
         }
         Ok(to)
     }
