@@ -82,6 +82,27 @@ fn block(kind: u32) -> (u64, u64) {
     }
 }
 
+/// The beginning of a file: counts and keys.
+pub(crate) fn head(keys: &[(String, Vec<u8>)], tensors: usize) -> Vec<u8> {
+    let mut out = b"GGUF\x03\0\0\0".to_vec();
+    out.extend((tensors as u64).to_le_bytes());
+    out.extend((keys.len() as u64).to_le_bytes());
+    for (key, value) in keys {
+        text(&mut out, key);
+        out.extend(value);
+    }
+    out
+}
+
+/// What a file says of a tensor whose data begins at `offset`.
+pub(crate) fn entry(out: &mut Vec<u8>, name: &str, dims: &[u64], kind: u32, offset: u64) {
+    text(out, name);
+    out.extend((dims.len() as u32).to_le_bytes());
+    dims.iter().for_each(|dim| out.extend(dim.to_le_bytes()));
+    out.extend(kind.to_le_bytes());
+    out.extend(offset.to_le_bytes());
+}
+
 impl Model {
     pub(crate) fn real() -> Self {
         let mut head = Vec::new();
@@ -128,20 +149,10 @@ impl Model {
 
     /// Writes it; the weights are a hole in the file.
     pub(crate) fn written(&self) -> tempfile::NamedTempFile {
-        let mut out = b"GGUF\x03\0\0\0".to_vec();
-        out.extend((self.tensors.len() as u64).to_le_bytes());
-        out.extend((self.keys.len() as u64).to_le_bytes());
-        for (key, value) in &self.keys {
-            text(&mut out, key);
-            out.extend(value);
-        }
+        let mut out = head(&self.keys, self.tensors.len());
         let mut offset = 0_u64;
         for tensor in &self.tensors {
-            text(&mut out, &tensor.name);
-            out.extend((tensor.dims.len() as u32).to_le_bytes());
-            tensor.dims.iter().for_each(|dim| out.extend(dim.to_le_bytes()));
-            out.extend(tensor.kind.to_le_bytes());
-            out.extend(offset.to_le_bytes());
+            entry(&mut out, &tensor.name, &tensor.dims, tensor.kind, offset);
             let (elements, bytes) = block(tensor.kind);
             offset += tensor.dims.iter().product::<u64>().div_ceil(elements) * bytes;
             offset = offset.next_multiple_of(ALIGNMENT as u64);

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::gguf::{Model, f32_value, text, text_value, texts, u32_value};
+use super::gguf::{Model, entry, f32_value, head, text_value, texts, u32_value};
 
 /// Width of the model, and of what `attn_q` gives.
 const WIDTH: u64 = 576;
@@ -93,20 +93,10 @@ impl Made {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut out = b"GGUF\x03\0\0\0".to_vec();
-        out.extend((self.tensors.len() as u64).to_le_bytes());
-        out.extend((self.keys.len() as u64).to_le_bytes());
-        for (key, value) in &self.keys {
-            text(&mut out, key);
-            out.extend(value);
-        }
+        let mut out = head(&self.keys, self.tensors.len());
         let (mut data, mut dice) = (Vec::new(), self.seed.wrapping_mul(2) + 1);
         for (name, dims) in &self.tensors {
-            text(&mut out, name);
-            out.extend((dims.len() as u32).to_le_bytes());
-            dims.iter().for_each(|dim| out.extend(dim.to_le_bytes()));
-            out.extend(0_u32.to_le_bytes());
-            out.extend((data.len() as u64).to_le_bytes());
+            entry(&mut out, name, dims, 0, data.len() as u64);
             for _ in 0..dims.iter().product::<u64>() {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let number = (dice >> 40) as f32 / (1_u32 << 24) as f32 - 0.5;
