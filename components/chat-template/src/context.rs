@@ -1,8 +1,10 @@
 //! The variables that a template sees.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
-use crate::{Error, Message, Request, Tool, ToolCall};
+use crate::{Content, Error, Message, Request, Tool, ToolCall};
 
 /// Roles that templates know. Any other is text from outside like the rest:
 /// some templates print the role as part of a control token.
@@ -103,7 +105,7 @@ fn present<'v>(
     let known = ROLES.contains(&message.role.as_str());
     let role = if known { message.role.clone() } else { outside(&message.role) };
     shown.insert("role".to_owned(), role.into());
-    shown.insert("content".to_owned(), outside(message.content.as_deref().unwrap_or("")).into());
+    shown.insert("content".to_owned(), outside(&text(&message.content)).into());
     if let Some(name) = &message.name {
         shown.insert("name".to_owned(), outside(name).into());
     }
@@ -129,6 +131,14 @@ fn present<'v>(
         shown.insert("tool_call_id".to_owned(), outside(id).into());
     }
     Value::Object(shown)
+}
+
+fn text(content: &Content) -> Cow<'_, str> {
+    match content {
+        Content::None => Cow::Borrowed(""),
+        Content::Text(text) => Cow::Borrowed(text),
+        Content::Parts(parts) => Cow::Owned(parts.join("\n")),
+    }
 }
 
 fn offer(tool: &Tool, parameters: Option<&Value>, outside: &mut dyn FnMut(&str) -> String) -> Value {

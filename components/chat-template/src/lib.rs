@@ -25,7 +25,7 @@ mod source;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use bindings::nala::chat::types::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
+pub use bindings::nala::chat::types::{Content, Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
 
 /// What wit-bindgen makes of `wit/`.
 #[allow(

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test, its helpers included")]
 
-use chat_template::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall, render_at};
+use chat_template::{Content, Error, Message, Origin, Piece, Request, Template, Tool, ToolCall, render_at};
 use serde_json::Value;
 
 fn source(name: &str) -> String {
@@ -27,7 +27,8 @@ fn request(golden: &Value) -> Request {
         },
         messages: all(&golden["messages"], |message| Message {
             role: text(&message["role"]).unwrap(),
-            content: text(&message["content"]),
+            content: text(&message["content"]).map_or(Content::None, Content::Text),
+            reasoning: None,
             name: None,
             tool_calls: all(&message["tool_calls"], |call| ToolCall {
                 id: text(&call["id"]).unwrap(),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test, its helpers included")]
 
-use chat_template::{Error, Message, Origin, Piece, Request, Template, ToolCall, render_at};
+use chat_template::{Content, Error, Message, Origin, Piece, Request, Template, ToolCall, render_at};
 
 /// The control tokens of SmolLM2's vocabulary.
 const SMOLLM2: [&str; 17] = [
@@ -31,7 +31,8 @@ const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['r
 fn message(role: &str, content: &str) -> Message {
     Message {
         role: role.to_owned(),
-        content: Some(content.to_owned()),
+        content: Content::Text(content.to_owned()),
+        reasoning: None,
         name: None,
         tool_calls: Vec::new(),
         tool_call_id: None,

@@ -14,6 +14,7 @@
 //! fails before that gets its status.
 
 pub mod answer;
+pub mod ask;
 mod brief;
 pub mod chat;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod messages;
 mod models;
 pub mod parameters;
 mod prompt;
+pub mod turn;
 
 use nala_sdk::http::{IntoResponse, Method, Request, Response, percent_decode};
 

@@ -2,7 +2,7 @@
 
 mod content;
 
-use nala_sdk::chat::{Message, ToolCall};
+use nala_sdk::chat::{Content, Message, ToolCall};
 use serde_json::{Map, Value};
 
 use crate::brief::{brief, short};
@@ -17,7 +17,7 @@ const OF_ANSWERS: [&str; 2] = ["refusal", "annotations"];
 
 /// Reads the conversation.
 ///
-/// Content is a string or a list of text parts, which are joined by line breaks.
+/// Content is a string or a list of text parts.
 /// `developer` is OpenAI's newer name of `system`, the one that templates know.
 /// What answers carry (`refusal`, `annotations`) may come back in a message of the
 /// assistant and is ignored; any other key is refused, unless it is null.
@@ -69,15 +69,22 @@ fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
         None => Vec::new(),
     };
     let content = match present(fields, "content") {
-        Some(value) => Some(content::read(value, role, &at("content"))?),
-        None if !tool_calls.is_empty() => None,
+        Some(value) => content::read(value, role, &at("content"))?,
+        None if !tool_calls.is_empty() => Content::None,
         None => return Err(ApiError::missing(at("content"), "a string or a list of text parts")),
     };
     let tool_call_id = text(fields, "tool_call_id", &at)?;
     if role == "tool" && tool_call_id.is_none() {
         return Err(ApiError::missing(at("tool_call_id"), "the id of the call that this message answers"));
     }
-    Ok(Message { role: role.to_owned(), content, name: text(fields, "name", &at)?, tool_calls, tool_call_id })
+    Ok(Message {
+        role: role.to_owned(),
+        content,
+        reasoning: None,
+        name: text(fields, "name", &at)?,
+        tool_calls,
+        tool_call_id,
+    })
 }
 
 fn refuse_unknown(fields: &Map<String, Value>, role: &str, at: &dyn Fn(&str) -> String) -> Result<(), ApiError> {
@@ -160,11 +167,11 @@ mod tests {
         .unwrap();
         assert_eq!(messages[0].role, "system");
         assert_eq!(messages[0].name.as_deref(), Some("ops"));
-        assert_eq!(messages[1].content.as_deref(), Some("a\nb"));
-        assert_eq!((messages[2].content.as_deref(), messages[2].tool_calls.len()), (None, 1));
+        assert_eq!(messages[1].content, Content::Parts(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!((&messages[2].content, messages[2].tool_calls.len()), (&Content::None, 1));
         assert_eq!(messages[3].tool_call_id.as_deref(), Some("1"));
-        assert_eq!(messages[4].content.as_deref(), Some(""));
-        assert_eq!(messages[5].content.as_deref(), Some("no"));
+        assert_eq!(messages[4].content, Content::Text(String::new()));
+        assert_eq!(messages[5].content, Content::Parts(vec!["no".to_owned()]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From a checked request to running generations.
 
-use nala_sdk::chat::{self, Message};
+use nala_sdk::chat::{self, Content, Message};
 use nala_sdk::llm::{
     self, GenerateOptions, Generation, Grammar, Model, PrefillInfo, Priority, Sampler, Session, SessionOptions, Token,
 };
@@ -162,7 +162,12 @@ fn text_bytes(messages: &[Message]) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let of = |message: &Message| {
         let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
-        text(&message.content) + text(&message.name) + calls.sum::<usize>()
+        let content = match &message.content {
+            Content::None => 0,
+            Content::Text(text) => text.len(),
+            Content::Parts(parts) => parts.iter().map(String::len).sum(),
+        };
+        content + text(&message.reasoning) + text(&message.name) + calls.sum::<usize>()
     };
     messages.iter().map(of).sum()
 }

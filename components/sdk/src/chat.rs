@@ -9,7 +9,9 @@ mod join;
 use crate::bindings::nala::chat::render as host;
 use crate::llm::{Model, Token};
 
-pub use crate::bindings::nala::chat::types::{Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
+pub use crate::bindings::nala::chat::types::{
+    Content, Error, Message, Origin, Piece, Request, Template, Tool, ToolCall,
+};
 
 /// The template used for a model whose file brings none: ChatML, which most
 /// models without a template were tuned on or cope with.
@@ -22,15 +24,16 @@ impl Message {
     /// A message of any role, with text alone.
     ///
     /// ```
-    /// use nala_sdk::chat::Message;
+    /// use nala_sdk::chat::{Content, Message};
     /// let message = Message::new("user", "Hello");
-    /// assert_eq!(message.content.as_deref(), Some("Hello"));
+    /// assert_eq!(message.content, Content::Text("Hello".to_owned()));
     /// ```
     #[must_use]
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self {
             role: role.into(),
-            content: Some(content.into()),
+            content: Content::Text(content.into()),
+            reasoning: None,
             name: None,
             tool_calls: Vec::new(),
             tool_call_id: None,

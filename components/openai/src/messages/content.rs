@@ -1,14 +1,15 @@
 //! The `content` of a message.
 
+use nala_sdk::chat::Content;
 use serde_json::Value;
 
 use crate::brief::{brief, short};
 use crate::error::ApiError;
 
-/// Reads a string, or a list of parts whose texts are joined by line breaks.
-pub(super) fn read(value: &Value, role: &str, at: &str) -> Result<String, ApiError> {
+/// Reads a string, or a list of parts.
+pub(super) fn read(value: &Value, role: &str, at: &str) -> Result<Content, ApiError> {
     let parts = match value {
-        Value::String(text) => return Ok(text.clone()),
+        Value::String(text) => return Ok(Content::Text(text.clone())),
         Value::Array(parts) => parts,
         other => {
             return Err(ApiError::invalid(
@@ -17,12 +18,12 @@ pub(super) fn read(value: &Value, role: &str, at: &str) -> Result<String, ApiErr
             ));
         }
     };
-    let texts: Vec<&str> = parts
+    let texts: Vec<String> = parts
         .iter()
         .enumerate()
-        .map(|(index, value)| part(value, role, &format!("{at}[{index}]")))
+        .map(|(index, value)| part(value, role, &format!("{at}[{index}]")).map(str::to_owned))
         .collect::<Result<_, _>>()?;
-    Ok(texts.join("\n"))
+    Ok(Content::Parts(texts))
 }
 
 fn part<'a>(value: &'a Value, role: &str, at: &str) -> Result<&'a str, ApiError> {

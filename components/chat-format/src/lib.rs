@@ -1,0 +1,21 @@
+//! How models write tool calls and thoughts, and how to read them as they are
+//! written.
+//!
+//! Each family of models was trained on a notation of its own. [`Format`] names
+//! them; [`Format::of_template`] tells from a chat template which one the model
+//! writes. A [`Parser`] takes a model's text in pieces cut anywhere and gives
+//! [`Event`]s: plain text, thoughts, and calls with their arguments as JSON.
+//! [`force`] turns "the model must call a tool" into a beginning of its answer
+//! and a grammar for the rest.
+
+mod event;
+mod force;
+mod format;
+mod parser;
+mod tool;
+
+pub use event::Event;
+pub use force::{Forced, Impossible, force};
+pub use format::Format;
+pub use parser::{Ended, Parser};
+pub use tool::{Choice, Parallel, Strict, Tool};
