@@ -34,6 +34,8 @@ pub enum Prompt {
     Conversation(Conversation),
     /// A text, in which no control tokens are named.
     Text(String),
+    /// A text that was written for this model, control tokens included.
+    Template(String),
     /// Tokens, as they are.
     Tokens(Vec<Token>),
 }
@@ -96,4 +98,16 @@ pub enum Pace {
     AtOnce,
     /// With each token.
     ByToken,
+}
+
+/// What an effort of thinking, by OpenAI's words, is to templates: those that know
+/// degrees read `reasoning_effort`, those that can only switch read
+/// `enable_thinking` or `thinking`.
+pub(crate) fn effort(effort: &str, variables: &mut Map<String, Value>) {
+    let thinks = effort != "none";
+    if thinks {
+        variables.insert("reasoning_effort".to_owned(), effort.into());
+    }
+    variables.insert("enable_thinking".to_owned(), thinks.into());
+    variables.insert("thinking".to_owned(), thinks.into());
 }

@@ -57,31 +57,27 @@ impl ApiError {
     }
 
     /// 400: the prompt has no room in the context. `fit` tokens would.
-    pub fn context_length(tokens: usize, fit: u32) -> Self {
-        Self::malformed(format!(
-            "the messages make {tokens} tokens, but only {fit} fit into the context; \
-             shorten the messages"
-        ))
-        .of("messages")
-        .with_code("context_length_exceeded")
+    pub fn context_length(param: &str, tokens: usize, fit: u32) -> Self {
+        Self::malformed(format!("'{param}' makes {tokens} tokens, but only {fit} fit into the context; shorten it"))
+            .of(param)
+            .with_code("context_length_exceeded")
     }
 
     /// 400: the conversation is so long that its tokens need not be counted.
-    pub fn too_long(bytes: usize, most: usize, context: u32) -> Self {
+    pub fn too_long(param: &str, bytes: usize, most: usize, context: u32) -> Self {
         Self::malformed(format!(
-            "the messages have {bytes} bytes of text, but the context of {context} tokens cannot hold more than \
-             {most} bytes; shorten the messages"
+            "'{param}' has {bytes} bytes of text, but the context of {context} tokens cannot hold more than \
+             {most} bytes; shorten it"
         ))
-        .of("messages")
+        .of(param)
         .with_code("context_length_exceeded")
     }
 
     /// 413: the conversation might fit, but is too much for the component that
     /// renders it.
-    pub fn too_long_to_render(bytes: usize, reason: &str) -> Self {
-        let message =
-            format!("the messages have {bytes} bytes of text, too much to be rendered: {reason}; shorten the messages");
-        Self::new(413, Some("body_too_large"), message).of("messages")
+    pub fn too_long_to_render(param: &str, bytes: usize, reason: &str) -> Self {
+        let message = format!("'{param}' has {bytes} bytes of text, too much to be rendered: {reason}; shorten it");
+        Self::new(413, Some("body_too_large"), message).of(param)
     }
 
     /// 415: the body is encoded in a way that is not undone here.
@@ -129,6 +125,16 @@ impl ApiError {
     #[must_use]
     pub fn of(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
+        self
+    }
+
+    /// The same, naming this parameter where it names another one of the same
+    /// meaning: what is `messages` to one API is `input` to another.
+    #[must_use]
+    pub(crate) fn about(mut self, param: &str) -> Self {
+        if self.param.as_deref() == Some("messages") {
+            self.param = Some(param.to_owned());
+        }
         self
     }
 

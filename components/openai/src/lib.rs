@@ -13,16 +13,16 @@
 //! A head with status 200 goes out only when the first token is there: whatever
 //! fails before that gets its status.
 
-pub mod answer;
 pub mod ask;
+mod begin;
 mod brief;
 pub mod chat;
 pub mod error;
+pub mod ids;
 pub mod json;
 pub mod messages;
 mod models;
 pub mod parameters;
-mod prompt;
 pub mod turn;
 
 use nala_sdk::http::{IntoResponse, Method, Request, Response, percent_decode};
@@ -35,6 +35,12 @@ pub fn handle(request: Request) -> Response {
 }
 
 fn route(request: Request) -> Result<Response, ApiError> {
+    // What is sent compressed would look like broken JSON.
+    if let Some(encoding) = request.header("content-encoding")
+        && !encoding.split(',').all(|coding| coding.trim().eq_ignore_ascii_case("identity"))
+    {
+        return Err(ApiError::content_encoding(encoding));
+    }
     let path = request.path().to_owned();
     match path.as_str() {
         "/v1/chat/completions" => {

@@ -16,55 +16,38 @@
 //! server gave them. Its penalties look at the prompt, too; ours look at the answer.
 
 mod bias;
+mod conversation;
 mod fields;
 mod object;
 pub mod output;
 mod sampling;
 mod stop;
+mod tools;
 
-use nala_sdk::chat::Message;
-use nala_sdk::llm::{Bias, Sampler};
 use serde_json::{Map, Value};
 
+use crate::ask::{Ask, Options, Pace, Prompt};
 use crate::brief::short;
+use crate::chat::{Thoughts, Timings};
 use crate::error::ApiError;
-use crate::messages;
 use fields::Fields;
-use output::Output;
 
 /// The floor of probability, relative to the best token, when the client sets
 /// none of `top_p`, `top_k` and `min_p`, and no mirostat, which makes a cut of its
 /// own.
 pub const DEFAULT_MIN_P: f32 = 0.05;
 
-/// A checked request.
+/// A checked request for a chat completion.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parameters {
-    /// The name of the model.
-    pub model: String,
-    /// The conversation.
-    pub messages: Vec<Message>,
-    /// How tokens are chosen. The penalties' window may be longer than an answer
-    /// can become.
-    pub sampler: Sampler,
-    /// Texts over which no repetition reaches that `sampler.dry` looks for.
-    pub dry_breakers: Vec<String>,
-    /// Whether to go on past the model's own end.
-    pub at_end: AtEnd,
-    /// What the answer has to be.
-    pub output: Output,
-    /// How many answers to give.
-    pub choices: u32,
-    /// The most tokens to generate. None: to the end of the context.
-    pub max_tokens: Option<u32>,
-    /// Texts that end the answer.
-    pub stop: Vec<String>,
-    /// Added to single logits.
-    pub bias: Vec<Bias>,
-    /// How many alternatives to report a token. None: no log-probabilities.
-    pub top_logprobs: Option<u32>,
+pub struct Request {
+    /// What is asked for.
+    pub ask: Ask,
     /// How the answer is to come.
     pub delivery: Delivery,
+    /// Where thoughts go.
+    pub thoughts: Thoughts,
+    /// Whether it is said what took how long.
+    pub timings: Timings,
 }
 
 /// What to do where the model ends its turn (`ignore_eos`).
@@ -147,6 +130,14 @@ pub const READ: &[&str] = &[
     "logprobs",
     "top_logprobs",
     "logit_bias",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "reasoning_format",
+    "timings_per_token",
 ];
 
 /// All other parameters that OpenAI's API has. Any that is in neither list is
@@ -163,26 +154,19 @@ pub const OTHER: &[(&str, Policy)] = &[
     ("prompt_cache_retention", Policy::Harmless),
     // Only ever makes an answer come sooner.
     ("prediction", Policy::Harmless),
-    // Without tools there is nothing to call in parallel.
-    ("parallel_tool_calls", Policy::Harmless),
-    ("tools", Policy::Only(is_empty, "leave it out")),
-    ("tool_choice", Policy::Only(is_none_or_auto, "leave it out or send \"none\"")),
-    ("functions", Policy::Only(is_empty, "leave it out")),
-    ("function_call", Policy::Only(is_none_or_auto, "leave it out or send \"none\"")),
+    ("functions", Policy::Only(is_empty, "send 'tools'")),
+    ("function_call", Policy::Only(is_none_or_auto, "send 'tool_choice'")),
+    // Whether what came before is found again is the host's business.
+    ("cache_prompt", Policy::Harmless),
     ("modalities", Policy::Only(is_text_list, "leave it out or send [\"text\"]")),
     ("audio", Policy::Only(never, "leave it out")),
     ("web_search_options", Policy::Only(never, "leave it out")),
     ("moderation", Policy::Only(never, "leave it out")),
-    ("reasoning_effort", Policy::Only(is_none, "leave it out or send \"none\"")),
     ("verbosity", Policy::Only(is_medium, "leave it out or send \"medium\"")),
 ];
 
 fn is_empty(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
-}
-
-fn is_none(value: &Value) -> bool {
-    value == "none"
 }
 
 fn is_none_or_auto(value: &Value) -> bool {
@@ -205,26 +189,48 @@ fn never(_: &Value) -> bool {
 ///
 /// # Errors
 /// 400, with the position where it does not parse or the parameter that is wrong.
-pub fn read(body: &[u8]) -> Result<Parameters, ApiError> {
+pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     let mut fields = object::read(body)?;
     fields.retain(|_, value| !value.is_null());
     refuse_what_is_not_read(&fields)?;
 
     let fields = Fields(&fields);
-    let choices = fields.integer("n", 1, MAX_CHOICES)?;
-    Ok(Parameters {
+    let delivery = fields.delivery()?;
+    let ask = Ask {
         model: fields.text("model")?.ok_or_else(|| ApiError::missing("model", "the name of a model"))?,
-        messages: messages::read(fields.0.get("messages"))?,
-        sampler: sampling::sampler(&fields)?,
-        dry_breakers: sampling::dry_breakers(&fields)?,
+        prompt: Prompt::Conversation(conversation::read(&fields)?),
+        param: "messages",
+        options: options(&fields)?,
+        pace: match delivery {
+            Delivery::Whole => Pace::AtOnce,
+            Delivery::Events(_) => Pace::ByToken,
+        },
+    };
+    conversation::agrees(&ask)?;
+    Ok(Request {
+        ask,
+        delivery,
+        thoughts: conversation::thoughts(&fields)?,
+        timings: match fields.boolean("timings_per_token")? {
+            Some(true) => Timings::Reported,
+            _ => Timings::Absent,
+        },
+    })
+}
+
+/// How text is generated.
+fn options(fields: &Fields<'_>) -> Result<Options, ApiError> {
+    let choices = fields.integer("n", 1, MAX_CHOICES)?;
+    Ok(Options {
+        sampler: sampling::sampler(fields)?,
+        dry_breakers: sampling::dry_breakers(fields)?,
         at_end: if fields.boolean("ignore_eos")?.unwrap_or(false) { AtEnd::GoOn } else { AtEnd::Stop },
-        output: output::read(&fields)?,
+        output: output::read(fields)?,
         choices: choices.and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
         max_tokens: fields.max_tokens()?,
         stop: stop::read(fields.0.get("stop"))?,
         bias: bias::read(fields.0.get("logit_bias"))?,
         top_logprobs: fields.top_logprobs()?,
-        delivery: fields.delivery()?,
     })
 }
 
@@ -247,5 +253,4 @@ fn refuse_what_is_not_read(fields: &Map<String, Value>) -> Result<(), ApiError> 
 }
 
 #[cfg(test)]
-#[path = "parameters_tests.rs"]
 mod tests;

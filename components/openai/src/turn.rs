@@ -1,5 +1,7 @@
 //! What the model says, whichever API it is told by.
 
+use std::time::Duration;
+
 use chat_format::Event;
 use nala_sdk::llm::{PrefillInfo, Sampled, Token};
 
@@ -51,6 +53,8 @@ pub struct Running<T, B> {
     pub created: u64,
     /// What the prompt cost.
     pub prompt: PrefillInfo,
+    /// How long it took to compute, waiting for others included.
+    pub prompt_time: Duration,
     /// How many answers there are to be.
     pub choices: usize,
     /// What is said. Ends when all choices have ended, or with an error.

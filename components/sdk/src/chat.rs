@@ -59,6 +59,18 @@ impl Message {
     }
 }
 
+impl Content {
+    /// The whole text, parts joined by line breaks; empty where there is none.
+    #[must_use]
+    pub fn joined(&self) -> String {
+        match self {
+            Self::None => String::new(),
+            Self::Text(text) => text.clone(),
+            Self::Parts(parts) => parts.join("\n"),
+        }
+    }
+}
+
 impl Template {
     /// The template of the model's file, or [`CHATML`] where it has none, with
     /// the texts of its special tokens.

@@ -1,50 +1,62 @@
+use std::time::Duration;
+
+use chat_format::Event;
 use nala_sdk::http::Response;
-use nala_sdk::llm::{Alt, Sampled};
+use nala_sdk::llm::{Alt, Error, PrefillInfo, Sampled, Token};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::parameters::StreamUsage;
+use crate::turn::{Bytes, End, Running, Turn, Turns};
 
-fn head() -> Head {
-    Head { id: "chatcmpl-1".to_owned(), created: 17, model: "the \"model\"".to_owned() }
-}
-
-fn chunk(text: &str, tokens: &[Token], finish: Option<Finish>) -> Result<Chunk, Error> {
+fn turn(events: Vec<Event>, tokens: &[Token], end: Option<End>) -> Turn {
     let tokens = tokens.iter().map(|id| Sampled {
         id: *id,
         logprob: Some(-0.5),
         alts: vec![Alt { id: *id, logprob: -0.5 }, Alt { id: 0, logprob: f32::NEG_INFINITY }],
         forced: false,
     });
-    Ok(Chunk { tokens: tokens.collect(), text: text.to_owned(), finish })
+    Turn { events, tokens: tokens.collect(), reasoning_tokens: 0, end }
 }
 
-fn answer(chunks: Vec<Result<Chunk, Error>>) -> Answer<impl Chunks, impl Bytes> {
-    answers(1, chunks.into_iter().map(|chunk| (0, chunk)).collect())
+fn chunk(text: &str, tokens: &[Token], end: Option<End>) -> Result<Turn, ApiError> {
+    let events = if text.is_empty() { vec![] } else { vec![Event::Content(text.to_owned())] };
+    Ok(turn(events, tokens, end))
 }
 
-fn answers(choices: usize, chunks: Vec<(usize, Result<Chunk, Error>)>) -> Answer<impl Chunks, impl Bytes> {
+fn answer(turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Turns, impl Bytes> {
+    answers(1, turns.into_iter().map(|turn| (0, turn)).collect())
+}
+
+fn answers(choices: usize, turns: Vec<(usize, Result<Turn, ApiError>)>) -> Answer<impl Turns, impl Bytes> {
     Answer {
-        head: head(),
-        prompt: PrefillInfo { cached: 2, computed: 3 },
+        running: Running {
+            model: "the \"model\"".to_owned(),
+            created: 17,
+            prompt: PrefillInfo { cached: 2, computed: 3 },
+            prompt_time: Duration::from_millis(3),
+            choices,
+            turns: turns.into_iter(),
+            bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
+        },
+        ids: Ids::of("1"),
         logprobs: false,
-        choices,
-        chunks: chunks.into_iter(),
-        bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
+        thoughts: Thoughts::Apart,
+        timings: Timings::Absent,
     }
 }
 
-fn hello() -> Vec<Result<Chunk, Error>> {
+fn hello() -> Vec<Result<Turn, ApiError>> {
     vec![
         chunk("Hel\"lo\n", &[1], None),
         // A part of a character.
         chunk("", &[2], None),
         chunk("ö", &[3], None),
-        chunk("!", &[4], Some(Finish::StopToken)),
+        chunk("!", &[4], Some(End::Natural)),
     ]
 }
 
-fn events(answer: Answer<impl Chunks + 'static, impl Bytes + 'static>, usage: StreamUsage) -> Vec<String> {
+fn events(answer: Answer<impl Turns + 'static, impl Bytes + 'static>, usage: StreamUsage) -> Vec<String> {
     let response = Response::stream("text/event-stream", move |out| answer.stream(usage, out));
     let text = String::from_utf8(response.into_bytes().unwrap()).unwrap();
     assert!(text.ends_with("\n\n"));
@@ -102,13 +114,11 @@ fn usage_comes_in_a_chunk_of_its_own() {
 
 #[test]
 fn an_error_in_the_middle_ends_the_stream_with_its_envelope() {
-    let broken = vec![chunk("a", &[1], None), Err(Error::Backend("out of luck".to_owned()))];
-    for chunks in [broken, vec![chunk("a", &[1], None), chunk("", &[], Some(Finish::Preempted))]] {
-        let events = events(answer(chunks), StreamUsage::Included);
-        let all = parsed(&events);
-        assert_eq!(all.len(), 3, "no [DONE], no usage");
-        assert_eq!(all[2]["error"]["type"], "server_error");
-    }
+    let broken = vec![chunk("a", &[1], None), Err(Error::Backend("out of luck".to_owned()).into())];
+    let events = events(answer(broken), StreamUsage::Included);
+    let all = parsed(&events);
+    assert_eq!(all.len(), 3, "no [DONE], no usage");
+    assert_eq!(all[2]["error"]["type"], "server_error");
 }
 
 #[test]
@@ -129,13 +139,11 @@ fn the_whole_answer_is_one_object() {
 
 #[test]
 fn the_end_of_the_context_is_a_length() {
-    for finish in [Finish::Length, Finish::ContextFull] {
-        let body = answer(vec![chunk("x", &[1], Some(finish))]).whole().unwrap();
+    for end in [End::Length, End::ContextFull] {
+        let body = answer(vec![chunk("x", &[1], Some(end))]).whole().unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["choices"][0]["finish_reason"], "length");
     }
-    let cut = answer(vec![chunk("x", &[1], Some(Finish::Cancelled))]).whole().unwrap_err();
-    assert_eq!(cut.status, 503);
     assert_eq!(answer(vec![chunk("x", &[1], None)]).whole().unwrap_err().status, 500);
 }
 
@@ -155,7 +163,7 @@ fn log_probabilities_are_reported_in_both_shapes() {
         })
     };
     let expected = [entry("b\u{fffd}", b'b'), entry("c\u{fffd}", b'c')];
-    let chunks = || vec![chunk("x", &[1, 2], Some(Finish::Length))];
+    let chunks = || vec![chunk("x", &[1, 2], Some(End::Length))];
 
     let number = |value: &Value| value.to_string().replace("-9999.0", "-9999");
     let body: Value = serde_json::from_slice(&asked(answer(chunks())).whole().unwrap()).unwrap();
@@ -167,14 +175,14 @@ fn log_probabilities_are_reported_in_both_shapes() {
 }
 
 /// Two answers whose chunks come in turns; the second one ends first.
-fn two() -> Answer<impl Chunks, impl Bytes> {
+fn two() -> Answer<impl Turns, impl Bytes> {
     answers(
         2,
         vec![
             (1, chunk("b", &[2], None)),
             (0, chunk("a", &[1], None)),
-            (1, chunk("B", &[2, 3], Some(Finish::Length))),
-            (0, chunk("A", &[1], Some(Finish::ConstraintDone))),
+            (1, chunk("B", &[2, 3], Some(End::Length))),
+            (0, chunk("A", &[1], Some(End::Natural))),
         ],
     )
 }
@@ -208,7 +216,7 @@ fn choices_are_told_apart_by_their_index() {
 
 #[test]
 fn an_answer_with_a_choice_that_broke_off_is_none() {
-    let half = || answers(2, vec![(0, chunk("a", &[1], Some(Finish::Length))), (1, chunk("b", &[2], None))]);
+    let half = || answers(2, vec![(0, chunk("a", &[1], Some(End::Length))), (1, chunk("b", &[2], None))]);
     assert_eq!(half().whole().unwrap_err().status, 500);
     let events = events(half(), StreamUsage::Absent);
     assert!(events.last().unwrap().contains("broke off"), "{events:?}");

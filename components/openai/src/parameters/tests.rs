@@ -1,15 +1,21 @@
-use nala_sdk::llm::{Dry, DynamicTemperature, Mirostat, MirostatVersion, Xtc};
+use nala_sdk::llm::{Bias, Dry, DynamicTemperature, Mirostat, MirostatVersion, Sampler, Xtc};
 use serde_json::json;
 
+use super::output::Output;
 use super::*;
 
 /// A valid request with some more parameters.
-fn with(more: Value) -> Result<Parameters, ApiError> {
+fn request(more: Value) -> Result<Request, ApiError> {
     let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
     if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
         body.extend(more);
     }
     read(body.to_string().as_bytes())
+}
+
+/// How it has text generated.
+fn with(more: Value) -> Result<Options, ApiError> {
+    request(more).map(|request| request.ask.options)
 }
 
 #[test]
@@ -18,13 +24,14 @@ fn the_least_request_has_openais_defaults() {
     assert_eq!(read.sampler, Sampler { min_p: DEFAULT_MIN_P, penalty_window: u32::MAX, ..Sampler::default() });
     assert_eq!((read.choices, read.at_end, read.output), (1, AtEnd::Stop, Output::Free));
     assert_eq!(read.max_tokens, None);
-    assert_eq!(read.delivery, Delivery::Whole);
+    let whole = request(json!({})).unwrap();
+    assert_eq!((whole.delivery, whole.ask.pace), (Delivery::Whole, Pace::AtOnce));
     assert_eq!((read.top_logprobs, read.stop.len(), read.bias.len()), (None, 0, 0));
 }
 
 #[test]
 fn all_parameters_arrive() {
-    let read = with(json!({
+    let request = request(json!({
         "temperature": 0, "top_p": 0.5, "top_k": 40, "min_p": 0.25, "repeat_penalty": 1.5,
         "frequency_penalty": -2, "presence_penalty": 2, "seed": -1, "stop": ["a", "b"],
         "max_completion_tokens": 7, "max_tokens": 7, "n": 8, "stream": true,
@@ -32,6 +39,7 @@ fn all_parameters_arrive() {
         "logprobs": true, "top_logprobs": 20, "logit_bias": {"3": -100, "4": 1.5},
     }))
     .unwrap();
+    let read = request.ask.options;
     let sampler = Sampler {
         temperature: 0.0,
         top_p: 0.5,
@@ -48,7 +56,8 @@ fn all_parameters_arrive() {
     assert_eq!((read.max_tokens, read.top_logprobs), (Some(7), Some(20)));
     assert_eq!(read.stop, ["a", "b"]);
     assert_eq!(read.bias, [Bias { id: 3, add: -100.0 }, Bias { id: 4, add: 1.5 }]);
-    assert_eq!(read.delivery, Delivery::Events(StreamUsage::Included));
+    assert_eq!(request.delivery, Delivery::Events(StreamUsage::Included));
+    assert_eq!(request.ask.pace, Pace::ByToken);
 }
 
 #[test]
@@ -208,17 +217,10 @@ fn the_policy_is_applied() {
     let harmless = with(json!({
         "user": "u", "metadata": {"a": "b"}, "store": true, "tools": [], "tool_choice": "none",
         "response_format": {"type": "text"}, "modalities": ["text"], "parallel_tool_calls": true,
-        "reasoning_effort": "none", "verbosity": "medium",
+        "verbosity": "medium", "cache_prompt": true,
     }));
     assert!(harmless.is_ok(), "{harmless:?}");
-    for (name, value) in [
-        ("tools", json!([{"type": "function"}])),
-        ("tool_choice", json!("required")),
-        ("functions", json!([{}])),
-        ("audio", json!({})),
-        ("modalities", json!(["text", "audio"])),
-        ("reasoning_effort", json!("high")),
-    ] {
+    for (name, value) in [("functions", json!([{}])), ("audio", json!({})), ("modalities", json!(["text", "audio"]))] {
         let error = with(json!({ name: value })).unwrap_err();
         assert_eq!(error.code, Some("unsupported_parameter"));
         assert!(error.message.contains("not supported yet"), "{}", error.message);
@@ -242,4 +244,55 @@ fn other_json_than_objects_is_refused() {
     }
     assert!(read(b"{\"a\": \xff}").unwrap_err().message.contains("column"));
     assert!(read("[".repeat(10_000).as_bytes()).unwrap_err().message.contains("recursion"));
+}
+
+fn conversation(more: Value) -> Result<crate::ask::Conversation, ApiError> {
+    match request(more)?.ask.prompt {
+        Prompt::Conversation(conversation) => Ok(conversation),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn templates_get_their_variables() {
+    let variables = |more: Value| Value::Object(conversation(more).unwrap().variables);
+    assert_eq!(variables(json!({})), json!({}));
+    assert_eq!(
+        variables(json!({"reasoning_effort": "low"})),
+        json!({"reasoning_effort": "low", "enable_thinking": true, "thinking": true})
+    );
+    assert_eq!(variables(json!({"reasoning_effort": "none"})), json!({"enable_thinking": false, "thinking": false}));
+    // What is said for the template itself counts.
+    let both = json!({"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": true, "x": [1]}});
+    assert_eq!(variables(both), json!({"enable_thinking": true, "thinking": false, "x": [1]}));
+    for (more, param) in [
+        (json!({"reasoning_effort": "extreme"}), "reasoning_effort"),
+        (json!({"reasoning_effort": 1}), "reasoning_effort"),
+        (json!({"chat_template_kwargs": []}), "chat_template_kwargs"),
+        (json!({"chat_template_kwargs": {"messages": []}}), "chat_template_kwargs"),
+        (json!({"reasoning_format": "none"}), "reasoning_format"),
+        (json!({"timings_per_token": 1}), "timings_per_token"),
+        (json!({"continue_final_message": true}), "continue_final_message"),
+    ] {
+        let error = request(more.clone()).expect_err(&more.to_string());
+        assert_eq!((error.status, error.param.as_deref()), (400, Some(param)), "{more}");
+    }
+}
+
+#[test]
+fn a_last_message_can_be_gone_on_from() {
+    let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hel"}]);
+    let last = |more: bool| conversation(json!({"messages": messages, "continue_final_message": more})).unwrap().last;
+    assert_eq!((last(true), last(false)), (crate::ask::Last::Continued, crate::ask::Last::Answered));
+}
+
+#[test]
+fn an_answer_of_a_form_contradicts_a_call_as_the_model_likes() {
+    let tools = json!([{"type": "function", "function": {"name": "f"}}]);
+    let both = |choice: &str| {
+        request(json!({"tools": tools, "tool_choice": choice, "response_format": {"type": "json_object"}}))
+    };
+    let error = both("auto").unwrap_err();
+    assert_eq!((error.status, error.param.as_deref()), (400, Some("response_format")));
+    assert!(both("none").is_ok() && both("required").is_ok());
 }

@@ -2,8 +2,8 @@
 
 use nala_sdk::llm::Sampled;
 
-use super::Bytes;
 use crate::json;
+use crate::turn::Bytes;
 
 /// Stands for a probability of nothing, for which JSON has no number; OpenAI's
 /// documentation names this one.

@@ -1,0 +1,155 @@
+//! From a checked request to a running answer.
+
+mod length;
+mod output;
+mod prompt;
+mod said;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use nala_sdk::llm::{
+    self, GenerateOptions, Generation, Info, Model, Priority, Sampler, Session, SessionOptions, Token,
+};
+
+use crate::ask::{Ask, Options, Pace};
+use crate::error::ApiError;
+use crate::parameters::AtEnd;
+use crate::turn::{Bytes, Running, Turns};
+pub(crate) use prompt::{Written, write};
+
+/// A whole answer is fetched in batches: it costs fewer calls of the host.
+const BATCH_TOKENS: u32 = 64;
+
+/// How long the first token of a batch may wait for the others, in milliseconds.
+const BATCH_MS: u32 = 1000;
+
+/// Opens a model by the name that a client gave.
+///
+/// # Errors
+/// 404 for a name that the component may not open.
+pub(crate) fn open(name: &str) -> Result<Model, ApiError> {
+    Model::open(name).map_err(|error| match error {
+        // Which models exist beside the granted ones is not the client's business.
+        llm::Error::NotFound(_) | llm::Error::Denied(_) => ApiError::model_not_found(name, &Model::available()),
+        other => other.into(),
+    })
+}
+
+/// Opens the model, renders and prefills the prompt, starts generating and waits for
+/// the first token.
+///
+/// # Errors
+/// Whatever is wrong up to there, with its status.
+pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
+    let model = open(&ask.model)?;
+    let info = model.info();
+    check_bias(&ask.options, &info)?;
+    let breakers = breakers(&model, &ask.options)?;
+    let written = write(&model, &info, &ask)?;
+    let grammar = output::grammar(&model, &ask, &written)?;
+
+    let tokens = written.tokens.len();
+    let room = length::room(ask.param, tokens, info.ctx_max)?;
+    let max_new = length::of_each(&ask.options, room, tokens, llm::limits().kv_cells)?;
+    let options = SessionOptions {
+        max_tokens: Some(info.ctx_max - room + max_new),
+        // Somebody waits for it.
+        priority: Priority::Interactive,
+        adapter: None,
+    };
+    let session = Session::open_with(&model, options)?;
+    let began = Instant::now();
+    let prompt = session.prefill(&written.tokens).map_err(|error| match error {
+        llm::Error::ContextFull(fit) => ApiError::context_length(ask.param, tokens, fit),
+        other => other.into(),
+    })?;
+    let prompt_time = began.elapsed();
+    if let Some(grammar) = grammar {
+        session.constrain(&grammar)?;
+    }
+    let options = options_of(&ask, max_new, breakers, written.shown(&model));
+    let turns = said::Said::begin(generations(session, &options, ask.options.choices)?, &written)?;
+    Ok(Running {
+        created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs()),
+        choices: turns.choices(),
+        model: ask.model,
+        prompt,
+        prompt_time,
+        turns,
+        bytes: move |token| model.decode(&[token]).unwrap_or_default(),
+    })
+}
+
+/// One run for each choice, all from the same prompt.
+fn generations(session: Session, options: &GenerateOptions, choices: u32) -> Result<Vec<Generation>, ApiError> {
+    let mut sessions = (1..choices).map(|_| session.fork()).collect::<Result<Vec<_>, _>>()?;
+    sessions.insert(0, session);
+    let run = |(index, session): (u64, Session)| session.generate(&choice(options, index));
+    Ok((0..).zip(sessions).map(run).collect::<Result<_, _>>()?)
+}
+
+/// Each choice draws with a seed of its own, so that they differ.
+fn choice(options: &GenerateOptions, index: u64) -> GenerateOptions {
+    let seed = options.sampler.seed.map(|seed| seed.wrapping_add(index));
+    GenerateOptions { sampler: Sampler { seed, ..options.sampler }, ..options.clone() }
+}
+
+fn check_bias(options: &Options, info: &Info) -> Result<(), ApiError> {
+    match options.bias.iter().find(|bias| bias.id >= info.n_vocab) {
+        None => Ok(()),
+        Some(bias) => {
+            let last = info.n_vocab.saturating_sub(1);
+            let message = format!("'logit_bias' names token {}, but the model's last is {last}", bias.id);
+            Err(ApiError::invalid("logit_bias", message))
+        }
+    }
+}
+
+/// The tokens over which no repetition reaches that the sampler looks for.
+fn breakers(model: &Model, options: &Options) -> Result<Vec<Token>, ApiError> {
+    if options.sampler.dry.is_none() {
+        return Ok(Vec::new());
+    }
+    let one = |text: &String| match model.encode(text)?[..] {
+        [token] => Ok(token),
+        ref tokens => {
+            let param = "dry_sequence_breakers";
+            let message = format!("'{param}' has {text:?}, which is {} tokens of the model and not one", tokens.len());
+            Err(ApiError::invalid(param, message))
+        }
+    };
+    options.dry_breakers.iter().map(one).collect()
+}
+
+fn options_of(ask: &Ask, max_new: u32, dry_breakers: Vec<Token>, _shown: Vec<Token>) -> GenerateOptions {
+    let mut sampler = ask.options.sampler;
+    // The penalties never look at the prompt.
+    sampler.penalty_window = sampler.penalty_window.min(max_new);
+    let (flush_tokens, flush_ms) = match ask.pace {
+        Pace::AtOnce => (BATCH_TOKENS, BATCH_MS),
+        Pace::ByToken => (1, 0),
+    };
+    GenerateOptions {
+        stop_text: ask.options.stop.clone(),
+        ignore_end: ask.options.at_end == AtEnd::GoOn,
+        dry_breakers,
+        bias: ask.options.bias.clone(),
+        top_logprobs: ask.options.top_logprobs,
+        flush_tokens,
+        flush_ms,
+        ..GenerateOptions::new(max_new, sampler)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_draw_differently_and_the_first_as_if_alone() {
+        let seeded = |seed| GenerateOptions::new(1, Sampler { seed, ..Sampler::default() });
+        assert_eq!(choice(&seeded(Some(7)), 0), seeded(Some(7)));
+        assert_eq!(choice(&seeded(Some(u64::MAX)), 2).sampler.seed, Some(1));
+        assert_eq!(choice(&seeded(None), 2).sampler.seed, None);
+    }
+}

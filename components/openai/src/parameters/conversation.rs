@@ -1,0 +1,95 @@
+//! What belongs to a conversation beside its messages.
+
+use chat_format::Choice;
+use serde_json::{Map, Value};
+
+use super::fields::Fields;
+use super::output::Output;
+use super::tools;
+use crate::ask::{Ask, Conversation, Last, Prompt};
+use crate::brief::short;
+use crate::chat::Thoughts;
+use crate::error::ApiError;
+use crate::messages;
+
+const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+
+/// Reads `messages` and what says how they are to be understood.
+pub(super) fn read(fields: &Fields<'_>) -> Result<Conversation, ApiError> {
+    let tools::Offer { tools, choice, parallel } = tools::read(fields)?;
+    let messages = messages::read(fields.0.get("messages"))?;
+    let last = match fields.boolean("continue_final_message")? {
+        Some(true) if messages.last().is_some_and(|last| last.role == "assistant") => Last::Continued,
+        Some(true) => {
+            let param = "continue_final_message";
+            return Err(ApiError::invalid(param, format!("'{param}' needs a last message of the assistant")));
+        }
+        _ => Last::Answered,
+    };
+    Ok(Conversation { messages, tools, choice, parallel, last, variables: variables(fields)? })
+}
+
+/// The variables of the template: `chat_template_kwargs`, as at vLLM and llama.cpp's
+/// server, and what `reasoning_effort` means to templates.
+fn variables(fields: &Fields<'_>) -> Result<Map<String, Value>, ApiError> {
+    const KWARGS: &str = "chat_template_kwargs";
+    let mut variables = Map::new();
+    if let Some(effort) = fields.text("reasoning_effort")? {
+        if !EFFORTS.contains(&effort.as_str()) {
+            let message = format!("'reasoning_effort' is {:?}; it must be {}", short(&effort), EFFORTS.join(", "));
+            return Err(ApiError::invalid("reasoning_effort", message));
+        }
+        crate::ask::effort(&effort, &mut variables);
+    }
+    match fields.0.get(KWARGS) {
+        None => {}
+        Some(Value::Object(given)) => {
+            if let Some(name) = given.keys().find(|name| OURS.contains(&name.as_str())) {
+                let message = format!("'{KWARGS}' cannot set {name:?}, which other parameters decide");
+                return Err(ApiError::invalid(KWARGS, message));
+            }
+            variables.extend(given.clone());
+        }
+        Some(other) => return Err(Fields::wrong(KWARGS, "an object", other)),
+    }
+    Ok(variables)
+}
+
+/// Variables that `chat_template_kwargs` cannot set.
+const OURS: [&str; 5] = ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"];
+
+/// Where thoughts go: `reasoning_format`, as at llama.cpp's server.
+pub(super) fn thoughts(fields: &Fields<'_>) -> Result<Thoughts, ApiError> {
+    match fields.text("reasoning_format")?.as_deref() {
+        None | Some("auto" | "deepseek") => Ok(Thoughts::Apart),
+        Some("hidden") => Ok(Thoughts::Hidden),
+        Some(other) => {
+            let param = "reasoning_format";
+            let message = format!("'{param}' is {:?}; it must be auto, deepseek or hidden", short(other));
+            Err(ApiError::invalid(param, message))
+        }
+    }
+}
+
+/// Refuses wishes that contradict each other.
+pub(super) fn agrees(ask: &Ask) -> Result<(), ApiError> {
+    let Prompt::Conversation(conversation) = &ask.prompt else { return Ok(()) };
+    let param = match &ask.options.output {
+        Output::Free => return Ok(()),
+        Output::Gbnf(_) => "grammar",
+        Output::Json { param, .. } => param,
+    };
+    match conversation.choice {
+        Choice::None => Ok(()),
+        _ if conversation.tools.is_empty() => Ok(()),
+        // The answer is a call, and there is no other to be held to the format.
+        Choice::Required | Choice::Named(_) => Ok(()),
+        Choice::Auto => {
+            let message = format!(
+                "'{param}' leaves no way to call one of the 'tools'; send \"tool_choice\": \"none\" for an answer in \
+                 that form, or \"required\" for a call"
+            );
+            Err(ApiError::invalid(param, message))
+        }
+    }
+}
