@@ -23,6 +23,7 @@ pub mod messages;
 mod models;
 pub mod parameters;
 mod prompt;
+pub mod responses;
 pub mod turn;
 
 use nala_sdk::http::{IntoResponse, Method, Request, Response, percent_decode};

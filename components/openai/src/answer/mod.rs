@@ -1,7 +1,7 @@
 //! What is generated, in OpenAI's shape: `chat.completion` and
 //! `chat.completion.chunk`.
 
-mod logprobs;
+pub(crate) mod logprobs;
 mod stream;
 #[cfg(test)]
 mod tests;
