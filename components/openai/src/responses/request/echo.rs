@@ -81,8 +81,8 @@ pub(super) fn of(
         "user": given.text("user")?,
     })
     .to_string();
-    let fields = fields.trim_start_matches('{');
-    let fields = fields.strip_suffix('}').unwrap_or(fields).to_owned();
+    let inner = fields.strip_prefix('{').and_then(|fields| fields.strip_suffix('}'));
+    let fields = inner.unwrap_or_default().to_owned();
     let logprobs = if top_logprobs.is_some() { Logprobs::Reported } else { Logprobs::LeftOut };
     Ok(Echo { fields, logprobs })
 }

@@ -39,13 +39,13 @@ pub(super) fn read(fields: &Map<String, Value>) -> Result<Tools, ApiError> {
         }
         Some(other) => return Err(wrong("tools", "a list of tools", other)),
     };
-    let twice = (0..all.len()).find(|index| {
-        all.iter().take(*index).any(|(tool, _)| all.get(*index).is_some_and(|(other, _)| tool.name == other.name))
-    });
-    if let Some((index, (tool, _))) = twice.and_then(|index| Some((index, all.get(index)?))) {
-        let at = format!("tools[{index}].name");
-        let message = format!("'{at}' is {:?}, as that of a tool before it; give each a name of its own", tool.name);
-        return Err(ApiError::invalid(at, message));
+    for (index, (tool, _)) in all.iter().enumerate() {
+        if all.iter().take(index).any(|(other, _)| other.name == tool.name) {
+            let at = format!("tools[{index}].name");
+            let message =
+                format!("'{at}' is {:?}, as that of a tool before it; give each a name of its own", tool.name);
+            return Err(ApiError::invalid(at, message));
+        }
     }
     let (tools, echo): (Vec<Tool>, Vec<Value>) = all.into_iter().unzip();
     let parallel = match Fields(fields).boolean("parallel_tool_calls")? {
