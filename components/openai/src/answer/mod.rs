@@ -71,7 +71,7 @@ impl Head {
 /// 503 where it did not end by itself.
 fn finish_reason(finish: Finish) -> Result<&'static str, ApiError> {
     match finish {
-        Finish::StopToken | Finish::StopText | Finish::ConstraintDone => Ok("stop"),
+        Finish::StopToken | Finish::StopText(_) | Finish::ConstraintDone => Ok("stop"),
         Finish::Length | Finish::ContextFull => Ok("length"),
         Finish::Deadline => Err(Error::Deadline.into()),
         Finish::Cancelled => Err(Error::Cancelled.into()),
