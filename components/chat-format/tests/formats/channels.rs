@@ -83,12 +83,7 @@ fn harmony() {
         &["think: Hm.", "call weather {\"city\": \"Ulm\"}"],
     );
     // The recipient in the role's header.
-    reads_after(
-        format,
-        start,
-        " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
-        &["call now {}"],
-    );
+    reads_after(format, start, " to=functions.now<|channel|>commentary json<|message|>{}<|call|>", &["call now {}"]);
     reads_after(
         format,
         start,
@@ -134,7 +129,12 @@ fn gemma_4() {
         format,
         "<|channel>thought\nHm\n<channel|>Ok<|tool_call>call:weather{city:<|\"|>A \"B\"\n{,}<|\"|>,days:2,metric:true}<tool_call|>\
          <|tool_call>call:now{}<tool_call|>",
-        &["think: Hm", "say: Ok", "call weather {\"city\":\"A \\\"B\\\"\\n{,}\",\"days\":2,\"metric\":true}", "call now {}"],
+        &[
+            "think: Hm",
+            "say: Ok",
+            "call weather {\"city\":\"A \\\"B\\\"\\n{,}\",\"days\":2,\"metric\":true}",
+            "call now {}",
+        ],
     );
     reads(
         format,

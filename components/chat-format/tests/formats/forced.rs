@@ -101,7 +101,8 @@ fn check(format: Format, tools: &[Tool], forced: &Forced, tail: &str, text: &str
             Event::CallArguments { text, .. } => arguments.push_str(&text),
             Event::CallEnd { .. } => {
                 ended += 1;
-                let value: Value = serde_json::from_str(&arguments).unwrap_or_else(|error| panic!("{error}: {context}"));
+                let value: Value =
+                    serde_json::from_str(&arguments).unwrap_or_else(|error| panic!("{error}: {context}"));
                 let name = names.last().unwrap();
                 let tool = tools.iter().find(|tool| tool.name == *name).unwrap_or_else(|| panic!("{name}: {context}"));
                 let mut schema = Value::Object(tool.parameters.clone().unwrap_or_default());
@@ -144,8 +145,7 @@ fn what_the_grammar_lets_through_is_a_valid_call() {
         }
         assert_eq!(seen.len(), tools.len(), "{format:?} {seen:?}");
         for tool in &tools {
-            let forced =
-                force(format, &tools, &Choice::Named(tool.name.clone()), Parallel::Single).unwrap().unwrap();
+            let forced = force(format, &tools, &Choice::Named(tool.name.clone()), Parallel::Single).unwrap().unwrap();
             for _ in 0..4 {
                 let text = walk(&factory, &forced.grammar, &mut chance);
                 assert_eq!(check(format, &tools, &forced, tails[0], &text), [tool.name.as_str()]);
@@ -191,7 +191,9 @@ fn hermes_as_it_is_told_in_words() {
     let call = |arguments: &str| format!("{{\"name\": \"weather\", \"arguments\": {arguments}}}\n</tool_call>");
     assert!(accepts(&forced.grammar, &call("{\"city\": \"Köln\", \"days\": 3}")));
     assert!(accepts(&forced.grammar, &call("{\n  \"city\": \"Köln\"\n}")));
-    for wrong in ["{}", "{\"city\": 1}", "{\"city\": \"a\", \"more\": 1}", "{\"city\":    \"a\"}", "{\n\n\"city\": \"a\"}"] {
+    for wrong in
+        ["{}", "{\"city\": 1}", "{\"city\": \"a\", \"more\": 1}", "{\"city\":    \"a\"}", "{\n\n\"city\": \"a\"}"]
+    {
         assert!(!accepts(&forced.grammar, &call(wrong)), "{wrong}");
     }
     assert!(!accepts(&forced.grammar, "{\"name\": \"other\", \"arguments\": {}}\n</tool_call>"));
@@ -218,12 +220,8 @@ fn the_name_is_in_the_prefix_where_it_is_known() {
 #[test]
 fn strictness_decides_about_what_cannot_be_enforced() {
     let parameters = json!({"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}});
-    let tool = |strict| Tool {
-        name: "f".to_owned(),
-        description: None,
-        parameters: parameters.as_object().cloned(),
-        strict,
-    };
+    let tool =
+        |strict| Tool { name: "f".to_owned(), description: None, parameters: parameters.as_object().cloned(), strict };
     for (strict, compiles) in [(Strict::Lenient, true), (Strict::Enforced, false)] {
         let forced = force(Format::Hermes, &[tool(strict)], &Choice::Required, Parallel::Single).unwrap().unwrap();
         let parser = factory().create_parser(TopLevelGrammar::from_lark(forced.grammar));

@@ -22,7 +22,8 @@ fn reads_once(format: Format, text: &str) {
     let mut events = Vec::new();
     parser.push(text, &mut events);
     parser.finish(chat_format::Ended::Complete, &mut events);
-    let all: String = events.iter().map(|event| if let Event::Content(text) = event { text.as_str() } else { "?" }).collect();
+    let all: String =
+        events.iter().map(|event| if let Event::Content(text) = event { text.as_str() } else { "?" }).collect();
     assert_eq!(all, text);
 }
 
@@ -80,7 +81,8 @@ fn no_more_is_held_back_than_the_bound() {
             parser.push(&"x".repeat(1 << 10), &mut events);
         }
         assert!(matches!(&events[0], Event::Malformed { index: None, text, .. } if text.len() == 64 << 10), "{text}");
-        let rest: usize = events.iter().map(|event| if let Event::Content(text) = event { text.len() } else { 0 }).sum();
+        let rest: usize =
+            events.iter().map(|event| if let Event::Content(text) = event { text.len() } else { 0 }).sum();
         assert_eq!(rest + (64 << 10), text.len() + (200 << 10));
     }
     // A value whose type is not known.

@@ -31,18 +31,24 @@ fn a_thought_that_the_prompt_began() {
     // Not begun, or ended already.
     reads_after(Format::Hermes, "assistant\n<think>\n\n</think>\n\n", "Yes", &["say: Yes"]);
     reads_after(Format::Hermes, "What is <think>?<|im_end|>\n", "A tag", &["say: A tag"]);
-    reads_after(Format::Apriel, "\n<|begin_assistant|>\nHere are my reasoning steps:\n", "Hm\n[BEGIN FINAL RESPONSE]\nYes", &[
-        "think: Hm",
-        "say: Yes",
-    ]);
-    reads_after(Format::CommandR7b, "<|START_THINKING|>", "Hm<|END_THINKING|><|START_TEXT|>Yes<|END_TEXT|>", &[
-        "think: Hm",
-        "say: Yes",
-    ]);
-    reads_after(Format::KimiK3, "<|open|>think<|sep|>", "Hm<|close|>think<|sep|><|open|>response<|sep|>Yes", &[
-        "think: Hm",
-        "say: Yes",
-    ]);
+    reads_after(
+        Format::Apriel,
+        "\n<|begin_assistant|>\nHere are my reasoning steps:\n",
+        "Hm\n[BEGIN FINAL RESPONSE]\nYes",
+        &["think: Hm", "say: Yes"],
+    );
+    reads_after(
+        Format::CommandR7b,
+        "<|START_THINKING|>",
+        "Hm<|END_THINKING|><|START_TEXT|>Yes<|END_TEXT|>",
+        &["think: Hm", "say: Yes"],
+    );
+    reads_after(
+        Format::KimiK3,
+        "<|open|>think<|sep|>",
+        "Hm<|close|>think<|sep|><|open|>response<|sep|>Yes",
+        &["think: Hm", "say: Yes"],
+    );
 }
 
 #[test]
@@ -54,10 +60,11 @@ fn an_end_without_a_beginning_is_left_out() {
 #[test]
 fn calls_in_thoughts_are_thoughts() {
     let text = "<think>I could <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call></think>No.";
-    reads(Format::Hermes, text, &[
-        "think: I could <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
-        "say: No.",
-    ]);
+    reads(
+        Format::Hermes,
+        text,
+        &["think: I could <tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>", "say: No."],
+    );
 }
 
 #[test]
