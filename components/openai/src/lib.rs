@@ -14,6 +14,7 @@
 //! fails before that gets its status.
 
 pub mod answer;
+pub mod anthropic;
 pub mod ask;
 mod brief;
 pub mod chat;

@@ -16,11 +16,11 @@
 //! server gave them. Its penalties look at the prompt, too; ours look at the answer.
 
 mod bias;
-mod fields;
-mod object;
+pub(crate) mod fields;
+pub(crate) mod object;
 pub mod output;
-mod sampling;
-mod stop;
+pub(crate) mod sampling;
+pub(crate) mod stop;
 
 use nala_sdk::chat::Message;
 use nala_sdk::llm::{Bias, Sampler};
