@@ -354,6 +354,38 @@ mod tests {
     }
 
     #[test]
+    fn it_is_whole_exactly_where_a_parser_reads_an_object() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut below = |most: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % most as u64).unwrap()
+        };
+        let mut wholes = 0;
+        for _ in 0..200_000 {
+            let mut text: Vec<char> = GOOD[below(GOOD.len())].chars().collect();
+            let letters: Vec<char> = "{}[]\":,\\ud8c9-+.0e tfn\n".chars().collect();
+            let at = below(text.len());
+            match below(3) {
+                0 => text[at] = letters[below(letters.len())],
+                1 => text.insert(at, letters[below(letters.len())]),
+                _ => drop(text.remove(at)),
+            }
+            let text: String = text.into_iter().collect();
+            let mut arguments = Arguments::new();
+            let sent = arguments.push(&text);
+            let whole = sent == text && arguments.next == Next::Nothing;
+            let parsed = serde_json::from_str::<Map<String, Value>>(&text);
+            // What a parser has no room for is JSON nevertheless.
+            let large = parsed.as_ref().is_err_and(|error| error.to_string().contains("out of range"));
+            assert!(large || whole == parsed.is_ok(), "{text:?}: {whole}, {parsed:?}");
+            wholes += u32::from(whole);
+        }
+        assert!((20_000..180_000).contains(&wholes), "both cases are there: {wholes}");
+    }
+
+    #[test]
     fn of_arguments_that_break_off_the_whole_members_are_left() {
         for (text, object) in [
             ("", "{}"),

@@ -125,11 +125,11 @@ impl<'a> Stop<'a> {
         Self { reason, sequence: sequence.map(String::as_str) }
     }
 
-    /// Appends the fields `stop_reason` and `stop_sequence`.
+    /// Appends the fields about the end. There are details of refusals alone.
     fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\"stop_reason\":");
         json::string(self.reason, out);
-        out.extend_from_slice(b",\"stop_sequence\":");
+        out.extend_from_slice(b",\"stop_details\":null,\"stop_sequence\":");
         match self.sequence {
             Some(text) => json::string(text, out),
             None => out.extend_from_slice(b"null"),

@@ -66,7 +66,7 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
         let out = &mut events.buffer;
         out.extend_from_slice(b"{\"type\":\"message_start\",\"message\":");
         open(&self.ids.message(), &self.running.model, out);
-        out.extend_from_slice(b"[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":");
+        out.extend_from_slice(b"[],\"stop_reason\":null,\"stop_details\":null,\"stop_sequence\":null,\"usage\":");
         usage(self.running.prompt, Generated::default(), out);
         out.extend_from_slice(b"}}");
         events.close();
