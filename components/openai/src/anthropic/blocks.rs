@@ -1,12 +1,12 @@
 //! The content blocks of a message.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nala_sdk::chat::{Content, Message, ToolCall};
 use serde_json::Value;
 
 use super::part::Part;
-use crate::brief::short;
+use crate::brief::{brief, short};
 use crate::error::ApiError;
 
 /// The calls that are still to be answered: their functions by their ids.
@@ -27,12 +27,14 @@ pub(super) struct Assistant {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<ToolCall>,
+    /// The ids of the calls.
+    ids: HashSet<String>,
 }
 
 impl User {
     /// Adds the content of a message: a string, or a list of text blocks and results
     /// of calls.
-    pub(super) fn add(&mut self, content: &Value, place: &str, calls: &Calls) -> Result<(), ApiError> {
+    pub(super) fn add(&mut self, content: &Value, place: &str, calls: &mut Calls) -> Result<(), ApiError> {
         if let Value::String(text) = content {
             self.texts.push(text.clone());
             return Ok(());
@@ -88,7 +90,7 @@ impl Assistant {
                 "redacted_thinking" => block.only(&["type", "data", "cache_control"])?,
                 "tool_use" => {
                     let call = call(&block)?;
-                    if self.calls.iter().any(|other| other.id == call.id) {
+                    if !self.ids.insert(call.id.clone()) {
                         let at = block.at("id");
                         let message = format!("'{at}' is {:?}, as another call's; each needs its own", short(&call.id));
                         return Err(ApiError::invalid(at, message));
@@ -123,7 +125,7 @@ fn listed<'a>(content: &'a Value, place: &str) -> Result<Vec<Part<'a>>, ApiError
     match content {
         Value::Array(_) => Part::list(content, place),
         other => {
-            let message = format!("'{place}' must be a string or a list of blocks, not {}", crate::brief::brief(other));
+            let message = format!("'{place}' must be a string or a list of blocks, not {}", brief(other));
             Err(ApiError::invalid(place, message))
         }
     }
@@ -159,12 +161,15 @@ fn call(block: &Part<'_>) -> Result<ToolCall, ApiError> {
     })
 }
 
-fn result(block: &Part<'_>, calls: &Calls) -> Result<Message, ApiError> {
+fn result(block: &Part<'_>, calls: &mut Calls) -> Result<Message, ApiError> {
     block.only(&["type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"])?;
     let id = block.needed_text("tool_use_id", "the id of the call that this answers")?;
-    let Some(name) = calls.get(id) else {
+    let Some(name) = calls.remove(id) else {
         let at = block.at("tool_use_id");
-        let message = format!("'{at}' is {:?}, but the assistant's turn before makes no such call", short(id));
+        let message = format!(
+            "'{at}' is {:?}, but the assistant's turn before makes no such call, or it has a result already",
+            short(id)
+        );
         return Err(ApiError::invalid(at, message));
     };
     let said = match block.get("content") {
@@ -175,7 +180,7 @@ fn result(block: &Part<'_>, calls: &Calls) -> Result<Message, ApiError> {
     Ok(Message {
         content: Content::Text(said),
         // Some templates print it.
-        name: Some(name.clone()),
+        name: Some(name),
         tool_call_id: Some(id.to_owned()),
         ..Message::new("tool", "")
     })

@@ -65,9 +65,8 @@ pub(super) fn read(root: &Part<'_>) -> Result<(Vec<Message>, Last), ApiError> {
             Role::User => {
                 let mut user = User::default();
                 for said in turn {
-                    user.add(said.content, &said.at, &calls)?;
+                    user.add(said.content, &said.at, &mut calls)?;
                 }
-                calls.clear();
                 messages.append(&mut user.results);
                 messages.extend(of("user", user.texts));
             }

@@ -1,5 +1,7 @@
 //! The functions that the model may call: `tools` and `tool_choice`.
 
+use std::collections::HashSet;
+
 use chat_format::{Choice, Parallel, Strict, Tool};
 use serde_json::Value;
 
@@ -27,10 +29,10 @@ const KEYS: [&str; 10] = [
 /// Reads `tools`.
 pub(super) fn read(root: &Part<'_>) -> Result<Vec<Tool>, ApiError> {
     let Some(value) = root.get("tools") else { return Ok(Vec::new()) };
-    let mut tools: Vec<Tool> = Vec::new();
+    let (mut tools, mut names) = (Vec::new(), HashSet::new());
     for part in Part::list(value, "tools")? {
         let tool = one(&part)?;
-        if tools.iter().any(|other| other.name == tool.name) {
+        if !names.insert(tool.name.clone()) {
             let at = part.at("name");
             let message = format!("'{at}' is {:?}, as another tool's; each needs its own", tool.name);
             return Err(ApiError::invalid(at, message));
