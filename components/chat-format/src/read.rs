@@ -69,6 +69,17 @@ enum After {
     Part,
 }
 
+/// A text without the blank lines before it, and without blanks in its first line
+/// if there were none: what stands between the parts of an answer.
+fn unindented(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    let blanks = text.get(..text.len() - trimmed.len()).unwrap_or_default();
+    match blanks.rfind('\n') {
+        Some(line) if !trimmed.is_empty() => text.get(line + 1..).unwrap_or_default(),
+        _ => trimmed,
+    }
+}
+
 /// What the failed reading of a call was begun by.
 #[derive(Debug, Clone, Copy)]
 enum Begun {
@@ -89,9 +100,10 @@ impl Reader {
         // Without tools there are no calls: what looks like one is what the user
         // asked for. Some headers hold more than calls, though.
         let with_tools = !tools.is_empty();
-        let blocks = notation.blocks.iter().filter(|block| {
-            with_tools || matches!(block.body, Body::Header(_) | Body::Named(Naming::Recipient))
-        });
+        let blocks = notation
+            .blocks
+            .iter()
+            .filter(|block| with_tools || matches!(block.body, Body::Header(_) | Body::Named(Naming::Recipient)));
         let blocks: Vec<&'static Block> = blocks.collect();
         for block in &blocks {
             at_beginning.add(block.open, Role::Block(block));
@@ -115,8 +127,7 @@ impl Reader {
 
     /// Reads to the end.
     pub(crate) async fn run(self) {
-        let mut state =
-            State { place: Place::Beginning, blanks: String::new(), after: After::Text, thoughts: 0 };
+        let mut state = State { place: Place::Beginning, blanks: String::new(), after: After::Text, thoughts: 0 };
         loop {
             if state.place == Place::Beginning && self.bare(&mut state).await {
                 continue;
@@ -169,11 +180,7 @@ impl Reader {
         let shown = match state.after {
             After::Text => held.as_str(),
             // Blank lines stand between the parts of an answer.
-            After::Part => {
-                let indent = held.len() - held.trim_start().len();
-                let lines = held.get(..indent).and_then(|blanks| blanks.rfind('\n')).map_or(0, |at| at + 1);
-                if indent == held.len() { "" } else { held.get(lines..).unwrap_or_default() }
-            }
+            After::Part => unindented(&held),
         };
         if !shown.is_empty() {
             state.after = After::Text;
@@ -233,9 +240,9 @@ impl Reader {
                 continue;
             }
             blanks.push(c);
-            let lines = if said { 0 } else { blanks.rfind('\n').map_or(0, |at| at + 1) };
-            stream.reasoning(blanks.get(lines..).unwrap_or_default());
-            said = true;
+            let shown = if said { blanks.as_str() } else { unindented(&blanks) };
+            said |= !shown.is_empty();
+            stream.reasoning(shown);
             blanks.clear();
         }
         stream.end_thought();
@@ -324,9 +331,7 @@ impl Reader {
         stream.first_column();
         let read = match next {
             '{' => call::object(stream, Doubt::Bare).await,
-            '[' if self.notation.bare == Bare::Python => {
-                literal::python_calls(stream, &self.tools, Doubt::Bare).await
-            }
+            '[' if self.notation.bare == Bare::Python => literal::python_calls(stream, &self.tools, Doubt::Bare).await,
             '[' => call::calls(stream, Keys::Fixed, Doubt::Bare).await,
             _ => self.fence().await,
         };
@@ -381,18 +386,22 @@ impl Reader {
             _ if in_call => false,
             (Failure::NotACall, _) | (_, Begun::Bare) => true,
             (Failure::End, Begun::By(block)) => {
-                // Nothing but the marker: it may be what the text is about.
+                // Nothing that is sure to be a call: the text may be about the marker.
                 let held = stream.release();
-                let alone = held.trim() == block.open.trim();
+                let after = held.trim_start().strip_prefix(block.open).unwrap_or_default().trim_start();
+                let json = after.starts_with(['{', '[']);
                 stream.hold(held);
-                alone && ended
+                ended && !json
             }
             _ => false,
         };
         if as_text {
-            let held = stream.release();
+            let mut held = stream.release();
+            // A marker may follow the last blanks.
+            let blanks = held.split_off(held.trim_end().len());
             state.place = Place::Anywhere;
             self.restore(state, held);
+            state.blanks = blanks;
             return;
         }
         let reason = match failure {

@@ -183,6 +183,20 @@ impl Stream {
     /// Takes a text up to one of some others, which stays; tells which. Text that
     /// spans lines or is longer than a name can be is no call.
     pub(crate) async fn until(&self, ends: &[&str]) -> Result<(String, usize), Failure> {
+        self.short(ends, |_| true).await
+    }
+
+    /// The same for the name of a function: a word, perhaps with blanks around it.
+    pub(crate) async fn name(&self, ends: &[&str]) -> Result<(String, usize), Failure> {
+        let word = |text: &str| !text.trim().contains(char::is_whitespace);
+        let (text, end) = self.short(ends, word).await?;
+        match text.trim() {
+            "" => Err(Failure::NotACall),
+            name => Ok((name.to_owned(), end)),
+        }
+    }
+
+    async fn short(&self, ends: &[&str], fits: impl Fn(&str) -> bool) -> Result<(String, usize), Failure> {
         const LONGEST: usize = 256;
         let mut text = String::new();
         loop {
@@ -193,7 +207,11 @@ impl Stream {
             if next == '\n' || text.len() > LONGEST {
                 return Err(Failure::NotACall);
             }
-            text.push(self.take().await?);
+            text.push(next);
+            if !fits(&text) {
+                return Err(Failure::NotACall);
+            }
+            self.take().await?;
         }
     }
 

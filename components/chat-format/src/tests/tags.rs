@@ -1,8 +1,8 @@
 //! Calls in tags.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_cut};
+use crate::tests::answers::{reads, reads_cut};
 
 #[test]
 fn qwen_coder() {
@@ -35,11 +35,7 @@ fn qwen_coder() {
         "<tool_call><function=weather><parameter=city>5</parameter><parameter=days>many</parameter></function></tool_call>",
         &["call weather {\"city\":\"5\",\"days\":\"many\"}"],
     );
-    reads(
-        format,
-        "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>",
-        &["call now {}"],
-    );
+    reads(format, "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", &["call now {}"]);
     reads(format, "Write <function=name> so.", &["say: Write <function=name> so."]);
     reads(
         format,

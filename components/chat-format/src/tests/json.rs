@@ -1,8 +1,8 @@
 //! Calls in JSON, and in Python.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_cut};
+use crate::tests::answers::{reads, reads_cut};
 
 #[test]
 fn hermes() {
@@ -73,12 +73,16 @@ fn what_is_wrong_is_said() {
     reads(
         format,
         "<tool_call>{\"arguments\": {}}</tool_call>",
-        &["bad: <tool_call>{\"arguments\": {}}</tool_call> (column 17: the call names no function: it has no \"name\")"],
+        &[
+            "bad: <tool_call>{\"arguments\": {}}</tool_call> (column 17: the call names no function: it has no \"name\")",
+        ],
     );
     reads(
         format,
         "<tool_call>{\"name\": \"any\", \"arguments\": [1]}</tool_call>",
-        &["bad: <tool_call>{\"name\": \"any\", \"arguments\": [1]}</tool_call> (column 30: expected an object of arguments)"],
+        &[
+            "bad: <tool_call>{\"name\": \"any\", \"arguments\": [1]}</tool_call> (column 30: expected an object of arguments)",
+        ],
     );
     reads(
         format,
@@ -90,7 +94,7 @@ fn what_is_wrong_is_said() {
         format,
         "<tool_call>{\"nam<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
         &["bad: <tool_call>{\"nam<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call> \
-           (column 20: expected `:` after a key)"],
+           (column 19: expected `:` after a key)"],
     );
 }
 
@@ -111,12 +115,9 @@ fn what_was_cut_off_stays() {
 
 #[test]
 fn talk_about_the_notation_is_talk() {
-    for text in [
-        "Use the `<tool_call>` tag.",
-        "It ends with <tool_call>",
-        "<tool_call> is a tag",
-        "<tool_call></tool_call>",
-    ] {
+    for text in
+        ["Use the `<tool_call>` tag.", "It ends with <tool_call>", "<tool_call> is a tag", "<tool_call></tool_call>"]
+    {
         reads(Format::Hermes, text, &[&format!("say: {text}")]);
         reads(Format::Generic, text, &[&format!("say: {text}")]);
     }
@@ -164,11 +165,7 @@ fn llama_3() {
         reads(Format::Generic, text, &[&format!("say: {text}")]);
         reads(Format::Pythonic, text, &[&format!("say: {text}")]);
     }
-    reads(
-        format,
-        "So: {\"name\": \"now\", \"parameters\": {}}",
-        &["say: So: {\"name\": \"now\", \"parameters\": {}}"],
-    );
+    reads(format, "So: {\"name\": \"now\", \"parameters\": {}}", &["say: So: {\"name\": \"now\", \"parameters\": {}}"]);
 }
 
 #[test]
@@ -202,14 +199,18 @@ fn python() {
     );
     reads(format, "[weather('Rio', 1_000)]", &["call weather {\"city\":\"Rio\",\"days\":1000}"]);
     reads(format, r#"[any(a="\x41\u00e9\q\n")]"#, &[r#"call any {"a":"Aé\\q\n"}"#]);
-    reads(Format::Lfm2, "<|tool_call_start|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call_end|>", &["call now {}"]);
+    reads(
+        Format::Lfm2,
+        "<|tool_call_start|>[{\"name\": \"now\", \"arguments\": {}}]<|tool_call_end|>",
+        &["call now {}"],
+    );
     for text in ["[link](http://x)", "[see(this)]", "[", "[a, b]", "[f", "[1]"] {
         reads(format, text, &[&format!("say: {text}")]);
     }
     reads(
         format,
         "[weather(city=Rio)]",
-        &["open weather {\"city\":", "bad: Rio)] (column 18: expected a value instead of `Rio`)"],
+        &["open weather {\"city\":", "bad: Rio)] (column 17: expected a value instead of `Rio`)"],
     );
     reads_cut(format, "[weather(city='Ri", &["open weather {\"city\":\"Ri"]);
 }
@@ -270,8 +271,9 @@ fn others_with_json() {
         "Hi<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"any\", \"arguments\": {\"a\": 1}}",
         &["say: Hi", "call any {\"a\": 1}"],
     );
-    reads(Format::GigaChat31, "Hi<|function_call|>{\"name\": \"any\", \"arguments\": {\"a\": 1}}", &[
-        "say: Hi",
-        "call any {\"a\": 1}",
-    ]);
+    reads(
+        Format::GigaChat31,
+        "Hi<|function_call|>{\"name\": \"any\", \"arguments\": {\"a\": 1}}",
+        &["say: Hi", "call any {\"a\": 1}"],
+    );
 }

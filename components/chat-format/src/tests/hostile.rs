@@ -1,9 +1,9 @@
 //! Whatever the text is: nothing panics, events keep their order, and it makes no
 //! difference where the text was cut.
 
-use chat_format::{Ended, Event, Format};
+use crate::{Ended, Event, Format};
 
-use crate::answers::{brief, events, tools};
+use crate::tests::answers::{brief, events, tools};
 
 /// A seeded source of chance.
 pub(crate) struct Chance(pub(crate) u64);
@@ -21,11 +21,53 @@ impl Chance {
 
 /// Pieces of all notations.
 const PIECES: &[&str] = &[
-    "{", "}", "[", "]", "(", ")", "\"", "'", ":", ",", "=", ">", "<", "\\", "\n", " ", "-1.5e", "null", "True", "call:",
-    "\"name\": ", "\"arguments\": ", "\"parameters\": ", "\"function\": ", "{\"name\": \"any\", \"arguments\": {", "now",
-    "weather", "city", "functions.now:0", "all\n", " to=functions.now", "analysis", "json", "```", "```json\n", "Köln 🚀",
-    "<function=now>", "<parameter=city>", "</parameter>", "</function>", "<invoke name=\"now\">", "</invoke>",
-    "]<]minimax[>[<a>", "]<]minimax[>[</a>", "<|open|>call tool=\"now\" index=\"1\"<|sep|>", "\\ud83d", "\\u0041",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "\"",
+    "'",
+    ":",
+    ",",
+    "=",
+    ">",
+    "<",
+    "\\",
+    "\n",
+    " ",
+    "-1.5e",
+    "null",
+    "True",
+    "call:",
+    "\"name\": ",
+    "\"arguments\": ",
+    "\"parameters\": ",
+    "\"function\": ",
+    "{\"name\": \"any\", \"arguments\": {",
+    "now",
+    "weather",
+    "city",
+    "functions.now:0",
+    "all\n",
+    " to=functions.now",
+    "analysis",
+    "json",
+    "```",
+    "```json\n",
+    "Köln 🚀",
+    "<function=now>",
+    "<parameter=city>",
+    "</parameter>",
+    "</function>",
+    "<invoke name=\"now\">",
+    "</invoke>",
+    "]<]minimax[>[<a>",
+    "]<]minimax[>[</a>",
+    "<|open|>call tool=\"now\" index=\"1\"<|sep|>",
+    "\\ud83d",
+    "\\u0041",
 ];
 
 fn check(format: Format, tail: &str, text: &str, ended: Ended, chance: &mut Chance) -> Vec<Event> {
@@ -75,18 +117,42 @@ fn pieces_of_notations_in_any_order() {
 
 /// Valid answers, to be spoilt.
 const VALID: &[(Format, &str)] = &[
-    (Format::Hermes, "<think>\nHm\n</think>\n\nOk\n<tool_call>\n{\"name\": \"any\", \"arguments\": {\"a\": [1, \"ü\\n\"]}}\n</tool_call>"),
-    (Format::Llama3, "{\"name\": \"any\", \"parameters\": {\"a\": {\"b\": null}}}; {\"name\": \"now\", \"parameters\": {}}"),
+    (
+        Format::Hermes,
+        "<think>\nHm\n</think>\n\nOk\n<tool_call>\n{\"name\": \"any\", \"arguments\": {\"a\": [1, \"ü\\n\"]}}\n</tool_call>",
+    ),
+    (
+        Format::Llama3,
+        "{\"name\": \"any\", \"parameters\": {\"a\": {\"b\": null}}}; {\"name\": \"now\", \"parameters\": {}}",
+    ),
     (Format::Lfm2, "<|tool_call_start|>[any(a='x', b=[1, {\"c\": None}]), now()]<|tool_call_end|>"),
     (Format::Mistral, "[TOOL_CALLS]any[CALL_ID]abcdefghi[ARGS]{\"a\": \"b\"}[TOOL_CALLS]now[ARGS]{}"),
-    (Format::QwenCoder, "<tool_call>\n<function=weather>\n<parameter=city>\nUlm\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"),
+    (
+        Format::QwenCoder,
+        "<tool_call>\n<function=weather>\n<parameter=city>\nUlm\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>",
+    ),
     (Format::Glm, "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Ulm</arg_value>\n</tool_call>"),
-    (Format::Harmony, "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary to=functions.any <|constrain|>json<|message|>{\"a\": 1}<|call|>"),
+    (
+        Format::Harmony,
+        "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary to=functions.any <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+    ),
     (Format::Gemma4, "<|tool_call>call:any{a:<|\"|>x<|\"|>,b:[1,true]}<tool_call|>"),
-    (Format::DeepSeekR1, "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>any\n```json\n{\"a\": 1}\n```<｜tool▁call▁end｜>"),
-    (Format::DeepSeekV32, "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"any\">\n<｜DSML｜parameter name=\"a\" string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"),
-    (Format::MiniMaxM3, "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"any\">]<]minimax[>[<a>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</a>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>"),
-    (Format::KimiK2, "<|tool_calls_section_begin|><|tool_call_begin|>functions.any:0<|tool_call_argument_begin|>{\"a\": 1}<|tool_call_end|>"),
+    (
+        Format::DeepSeekR1,
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>any\n```json\n{\"a\": 1}\n```<｜tool▁call▁end｜>",
+    ),
+    (
+        Format::DeepSeekV32,
+        "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"any\">\n<｜DSML｜parameter name=\"a\" string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    ),
+    (
+        Format::MiniMaxM3,
+        "]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"any\">]<]minimax[>[<a>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</a>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+    ),
+    (
+        Format::KimiK2,
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.any:0<|tool_call_argument_begin|>{\"a\": 1}<|tool_call_end|>",
+    ),
     (Format::Apertus, "<|tools_prefix|>[{\"any\": {\"a\": 1}}, {\"now\": {}}]<|tools_suffix|>"),
 ];
 
@@ -122,7 +188,8 @@ fn valid_answers_spoilt() {
 #[test]
 fn text_without_markers_is_not_changed() {
     let mut chance = Chance(3);
-    let letters = ["a", "Z", "0", " ", "\n", "\t", "é", "🚀", ".", "(", "*", "#", "\\", "/", "'", "-", "\u{0}", "\u{feff}"];
+    let letters =
+        ["a", "Z", "0", " ", "\n", "\t", "é", "🚀", ".", "(", "*", "#", "\\", "/", "'", "-", "\u{0}", "\u{feff}"];
     for &format in Format::ALL {
         for _ in 0..300 {
             let text: String = (0..chance.below(40)).map(|_| chance.pick(&letters)).collect();

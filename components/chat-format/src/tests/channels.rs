@@ -1,8 +1,8 @@
 //! Calls with a name before the JSON, and messages with headers.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_after, reads_cut};
+use crate::tests::answers::{reads, reads_after, reads_cut};
 
 #[test]
 fn functionary() {
@@ -83,12 +83,7 @@ fn harmony() {
         &["think: Hm.", "call weather {\"city\": \"Ulm\"}"],
     );
     // The recipient in the role's header.
-    reads_after(
-        format,
-        start,
-        " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
-        &["call now {}"],
-    );
+    reads_after(format, start, " to=functions.now<|channel|>commentary json<|message|>{}<|call|>", &["call now {}"]);
     reads_after(
         format,
         start,
@@ -109,7 +104,7 @@ fn harmony() {
         format,
         start,
         "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)",
-        &["open python ", "bad: print(1) (column 58: expected an object of arguments)"],
+        &["open python ", "bad: print(1) (column 61: expected an object of arguments)"],
     );
     reads_cut(format, "<|channel|>analysis<|message|>Hm", &["think: Hm"]);
     reads_after(format, "<|start|>assistant<|channel|>analysis<|message|>", "Hm<|end|>", &["think: Hm"]);
@@ -134,7 +129,12 @@ fn gemma_4() {
         format,
         "<|channel>thought\nHm\n<channel|>Ok<|tool_call>call:weather{city:<|\"|>A \"B\"\n{,}<|\"|>,days:2,metric:true}<tool_call|>\
          <|tool_call>call:now{}<tool_call|>",
-        &["think: Hm", "say: Ok", "call weather {\"city\":\"A \\\"B\\\"\\n{,}\",\"days\":2,\"metric\":true}", "call now {}"],
+        &[
+            "think: Hm",
+            "say: Ok",
+            "call weather {\"city\":\"A \\\"B\\\"\\n{,}\",\"days\":2,\"metric\":true}",
+            "call now {}",
+        ],
     );
     reads(
         format,
@@ -142,5 +142,5 @@ fn gemma_4() {
         &["call any {\"a\":[\"x\",-7,null],\"b\":{\"c\":{\"d\":\"\"}}}"],
     );
     reads(format, "<|tool_call>call:any{\"a\": \"x\"}", &["call any {\"a\":\"x\"}"]);
-    reads_cut(format, "<|tool_call>call:any{a:<|\"|>x<", &["open any {\"a\":\"x"]);
+    reads_cut(format, "<|tool_call>call:any{a:<|\"|>x<", &["open any {\"a\":\"x<"]);
 }
