@@ -234,6 +234,7 @@ impl Reader {
                 }
                 break;
             }
+            stream.skip_cut_off(closes);
             let Some(c) = stream.next().await else { break };
             if c.is_whitespace() && blanks.len() < BLANKS {
                 blanks.push(c);
@@ -292,6 +293,7 @@ impl Reader {
                 let blanks = stream.blanks().await;
                 let closed = !block.close.is_empty() && stream.eat(&[block.close]).await.is_some();
                 let rest = stream.release();
+                stream.skip_cut_off(&[block.close]);
                 Self::part(state);
                 if !closed && blanks.is_ok() {
                     state.blanks = rest;
@@ -407,6 +409,11 @@ impl Reader {
         let reason = match failure {
             Failure::End if !ended && in_call => {
                 // What is there of the call was given out.
+                stream.release();
+                return;
+            }
+            // Of a header there is nothing to give out.
+            Failure::End if !ended && matches!(begun, Begun::By(Block { body: Body::Header(_), .. })) => {
                 stream.release();
                 return;
             }

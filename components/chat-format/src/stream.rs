@@ -172,6 +172,16 @@ impl Stream {
         Some(found)
     }
 
+    /// Takes the rest of a text that has ended within one of some markers.
+    pub(crate) fn skip_cut_off(&self, markers: &[&str]) {
+        self.with(|state| {
+            let rest = state.rest();
+            if state.ended == Some(Ended::Cut) && markers.iter().any(|marker| marker.starts_with(rest)) {
+                state.at = state.text.len();
+            }
+        });
+    }
+
     /// Takes white space.
     pub(crate) async fn blanks(&self) -> Result<(), Failure> {
         while self.peek().await.is_some_and(char::is_whitespace) {

@@ -107,6 +107,9 @@ fn harmony() {
         &["open python ", "bad: print(1) (column 61: expected an object of arguments)"],
     );
     reads_cut(format, "<|channel|>analysis<|message|>Hm", &["think: Hm"]);
+    reads_cut(format, "<|channel|>analysis<|message|>Hm <|en", &["think: Hm"]);
+    reads_cut(format, "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|chan", &["think: Hm"]);
+    reads_cut(format, "<|channel|>commentary to=func", &[]);
     reads_after(format, "<|start|>assistant<|channel|>analysis<|message|>", "Hm<|end|>", &["think: Hm"]);
 }
 

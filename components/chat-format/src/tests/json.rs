@@ -108,7 +108,7 @@ fn what_was_cut_off_stays() {
         &["say: Hm.", "bad:  <tool_call>{\"name\": \"an (the text was cut off within the call)"],
     );
     reads_cut(format, "Hm. <tool_ca", &["say: Hm. <tool_ca"]);
-    reads_cut(format, "<tool_call>{\"name\": \"now\", \"arguments\": {}}\n</tool", &["call now {}", "say: </tool"]);
+    reads_cut(format, "<tool_call>{\"name\": \"now\", \"arguments\": {}}\n</tool", &["call now {}"]);
     reads_cut(Format::Llama3, "{\"name\": \"any\", \"para", &["say: {\"name\": \"any\", \"para"]);
     reads_cut(Format::Llama3, "{\"name\": \"any\", \"parameters\": {", &["open any {"]);
 }
