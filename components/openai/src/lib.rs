@@ -17,6 +17,7 @@ pub mod ask;
 mod begin;
 mod brief;
 pub mod chat;
+pub mod completions;
 mod cors;
 pub mod error;
 pub mod ids;

@@ -6,7 +6,7 @@
 use nala_sdk::http::{Method, Request, Response, percent_decode};
 
 use crate::error::ApiError;
-use crate::{chat, cors, models, openapi};
+use crate::{chat, completions, cors, models, openapi};
 
 /// A path and what is done there.
 pub struct Route {
@@ -30,6 +30,7 @@ pub enum Act {
 /// All of them. A path stands here once for each method.
 pub const ROUTES: &[Route] = &[
     post("/v1/chat/completions", chat::complete),
+    post("/v1/completions", completions::complete),
     get("/v1/models", |_| Ok(models::list())),
     get("/models", |_| Ok(models::list())),
     Route { path: "/v1/models/{id}", act: Act::GetNamed(models::one) },

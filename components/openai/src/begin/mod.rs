@@ -49,6 +49,15 @@ fn unopened(name: &str, error: llm::Error, available: impl FnOnce() -> Vec<Strin
 /// # Errors
 /// Whatever is wrong up to there, with its status.
 pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
+    begin_one_of(ask, 1)
+}
+
+/// Begins one of several answers that run together, each to a prompt of its own. Each
+/// may have its share of the request's KV cells.
+///
+/// # Errors
+/// As [`begin`].
+pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
     let model = open(&ask.model)?;
     let info = model.info();
     check_bias(&ask.options, &info)?;
@@ -58,7 +67,8 @@ pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiErro
 
     let tokens = written.tokens.len();
     let room = length::room(ask.param, tokens, info.ctx_max)?;
-    let max_new = length::of_each(&ask.options, room, tokens, llm::limits().kv_cells)?;
+    let max_new =
+        length::of_each(&ask.options, room, tokens, llm::limits().kv_cells / u64::from(prompts.max(1)), prompts)?;
     let options = SessionOptions {
         max_tokens: Some(info.ctx_max - room + max_new),
         // Somebody waits for it.

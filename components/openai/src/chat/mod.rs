@@ -15,6 +15,7 @@ use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::parameters::{self, Delivery};
 
+pub(crate) use answer::FINGERPRINT;
 pub use answer::{Answer, Thoughts, Timings};
 
 /// Answers a conversation.
