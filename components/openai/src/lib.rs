@@ -3,10 +3,19 @@
 //! | route | |
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer to a conversation, whole or streamed |
-//! | `GET /v1/models` | the models that this component may open |
+//! | `POST /v1/completions` | texts that go on from others |
+//! | `POST /v1/chat/completions/input_tokens` | how long a conversation is in tokens |
+//! | `GET /v1/models`, `GET /models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
+//! | `POST /tokenize`, `POST /detokenize` | from text to tokens and back |
+//! | `POST /apply-template` | the prompt that a conversation becomes |
+//! | `GET /props` | what is known of a model |
+//! | `GET /health`, `GET /v1/health` | that the component runs |
+//! | `GET /openapi.json` | all of this for programs |
 //!
-//! `HEAD` is answered as `GET`; the host leaves the body out.
+//! The table is [`routes::ROUTES`]. `HEAD` is answered as `GET`; the host leaves the
+//! body out. `OPTIONS` is answered everywhere, and pages of other origins may use all of
+//! it (`cors.rs`).
 //!
 //! Everything else, and everything that goes wrong, is answered with OpenAI's
 //! error envelope ([`error`]). Which parameters mean what is in [`parameters`].
@@ -19,6 +28,7 @@ mod brief;
 pub mod chat;
 pub mod completions;
 mod cors;
+pub mod embeddings;
 pub mod error;
 pub mod ids;
 pub mod json;
@@ -26,7 +36,10 @@ pub mod messages;
 mod models;
 pub mod openapi;
 pub mod parameters;
+mod props;
+pub mod rerank;
 pub mod routes;
+pub mod tokens;
 pub mod turn;
 
 use nala_sdk::http::{IntoResponse, Request, Response};

@@ -6,7 +6,7 @@
 use nala_sdk::http::{Method, Request, Response, percent_decode};
 
 use crate::error::ApiError;
-use crate::{chat, completions, cors, models, openapi};
+use crate::{chat, completions, cors, models, openapi, props, tokens};
 
 /// A path and what is done there.
 pub struct Route {
@@ -31,9 +31,14 @@ pub enum Act {
 pub const ROUTES: &[Route] = &[
     post("/v1/chat/completions", chat::complete),
     post("/v1/completions", completions::complete),
+    post("/v1/chat/completions/input_tokens", tokens::input_tokens),
     get("/v1/models", |_| Ok(models::list())),
     get("/models", |_| Ok(models::list())),
     Route { path: "/v1/models/{id}", act: Act::GetNamed(models::one) },
+    post("/tokenize", tokens::tokenize),
+    post("/detokenize", tokens::detokenize),
+    post("/apply-template", tokens::apply_template),
+    get("/props", props::get),
     get("/health", |_| Ok(health())),
     get("/v1/health", |_| Ok(health())),
     get("/openapi.json", |_| Ok(openapi::document())),

@@ -22,6 +22,7 @@ use crate::turn::{Bytes, Running, Turns};
 
 pub use answer::{Answer, Part};
 pub use prompts::Echo;
+pub(crate) use prompts::tokens;
 
 /// Goes on from texts.
 ///
