@@ -63,6 +63,10 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
     check_bias(&ask.options, &info)?;
     let breakers = breakers(&model, &ask.options)?;
     let written = write(&model, &info, &ask)?;
+    if written.tokens.is_empty() {
+        let message = format!("'{}' is empty, and there is nothing that this model begins a text with", ask.param);
+        return Err(ApiError::invalid(ask.param, message));
+    }
     let grammar = output::grammar(&model, &ask, &written)?;
 
     let tokens = written.tokens.len();
