@@ -2,6 +2,8 @@
 
 mod answer;
 mod logprobs;
+#[cfg(test)]
+mod snapshot_tests;
 mod stream;
 #[cfg(test)]
 mod tests;
