@@ -47,11 +47,12 @@ pub(super) fn of_each(options: &Options, room: u32, prompt: usize, cells: u64, p
     match (options.choices, prompts) {
         (1, 0..=1) => Ok(max_new),
         (n, 0..=1) => share(options.max_tokens, max_new, prompt, n, cells),
-        (n, several) => share(options.max_tokens, max_new, prompt, n, cells).map_err(|mut error| {
-            error.param = Some("prompt".to_owned());
-            error.message =
-                format!("of {several} prompts each has an equal share of the KV cells of a request: {}", error.message);
-            error
+        (n, several) => share(options.max_tokens, max_new, prompt, n, cells).map_err(|error| {
+            let message = format!(
+                "{several} prompts share the KV cells of a request, {cells} each: {n} answers of {max_new} tokens to a \
+                 prompt of {prompt} do not fit; send fewer prompts or lower 'max_tokens'"
+            );
+            ApiError { param: Some("prompt".to_owned()), message, ..error }
         }),
     }
 }
@@ -128,7 +129,7 @@ mod tests {
         options.max_tokens = Some(901);
         let error = of_each(&options, 7_900, 100, 1_000, 8).unwrap_err();
         assert_eq!((error.status, error.param.as_deref()), (400, Some("prompt")));
-        assert!(error.message.contains("of 8 prompts") && error.message.contains("1000 KV cells"), "{}", error.message);
+        assert!(error.message.contains("8 prompts") && error.message.contains("1000 each"), "{}", error.message);
     }
 
     #[test]

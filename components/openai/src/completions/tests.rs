@@ -143,6 +143,16 @@ fn log_probabilities_are_parallel_lists() {
 }
 
 #[test]
+fn offsets_count_characters_and_not_bytes() {
+    let said = vec![(0, turn("aöc", &[0, 8, 9, 2], None)), (0, turn("d", &[3], Some(End::Length)))];
+    let body = whole(answer(Some(0), vec![("é", 1, said)]));
+    let choice = &body["choices"][0];
+    assert_eq!(choice["text"], "éaöcd");
+    // The second half of "ö" begins behind it, as "c" does.
+    assert_eq!(choice["logprobs"]["text_offset"], json!([1, 2, 3, 3, 4]));
+}
+
+#[test]
 fn what_breaks_off_is_an_error() {
     let broken = || vec![(0, turn("a", &[0], None)), (0, Err(Error::Backend("out of luck".to_owned()).into()))];
     let error = answer(None, vec![("", 1, broken())]).whole().unwrap_err();
