@@ -1,7 +1,7 @@
 //! `POST /v1/completions`: texts that go on from others, without a conversation.
 //!
 //! OpenAI's shape, with the extensions of chat completions that make sense here
-//! ([`parameters`](self::parameters)). llama.cpp's `/completion` has another shape and
+//! ([`parameters`]). llama.cpp's `/completion` has another shape and
 //! is not served.
 
 mod answer;
