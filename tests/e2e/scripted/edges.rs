@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt;
+use serde_json::json;
 
 use super::bench::Scripted;
-use super::{APIS, Wish, streams};
+use super::{APIS, Wish, streams, weather};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
 
@@ -43,13 +44,13 @@ async fn thoughts_and_then_an_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call() {
-    streams("call", || Scripted::saying(CALL), Wish { tools: true, ..Wish::default() }).await;
+    streams("call", || Scripted::saying(CALL), Wish { tools: weather(), ..Wish::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_word_and_two_calls() {
     let text = format!("Let me see. {CALL}\n{}", CALL.replace("Paris", "Rome"));
-    streams("calls", || Scripted::saying(&text), Wish { tools: true, ..Wish::default() }).await;
+    streams("calls", || Scripted::saying(&text), Wish { tools: weather(), ..Wish::default() }).await;
 }
 
 /// Where there are no tools, what looks like a call is text.
@@ -60,14 +61,33 @@ async fn a_call_that_nobody_offered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_cut_off() {
-    let wish = Wish { tools: true, max_tokens: Some(57), ..Wish::default() };
+    let wish = Wish { tools: weather(), max_tokens: Some(57), ..Wish::default() };
     streams("call-cut", || Scripted::saying(CALL), wish).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_no_json() {
     let text = CALL.replace("\"Paris\"", "Paris");
-    streams("call-broken", || Scripted::saying(&text), Wish { tools: true, ..Wish::default() }).await;
+    streams("call-broken", || Scripted::saying(&text), Wish { tools: weather(), ..Wish::default() }).await;
+}
+
+/// The model would rather say something else.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_has_to_be() {
+    let tools = Some(json!({"name": "weather", "parameters": {
+        "type": "object", "properties": {"city": {"enum": ["Paris"]}}, "required": ["city"]}}));
+    let wish = Wish { tools, choice: Some("required"), ..Wish::default() };
+    streams("call-required", || Scripted::saying("Good day."), wish).await;
+}
+
+/// The model calls by itself, and would have liked another city.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_strict() {
+    let tools = Some(json!({"name": "weather", "strict": true, "parameters": {
+        "type": "object", "properties": {"city": {"enum": ["Paris"]}}, "required": ["city"],
+        "additionalProperties": false}}));
+    let text = format!("Well: {}", CALL.replace("Paris", "Rome"));
+    streams("call-strict", || Scripted::saying(&text), Wish { tools, ..Wish::default() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +101,7 @@ async fn a_client_that_hangs_up_in_the_middle_of_a_call() {
         // It never ends by itself.
         let text = CALL.replace("Paris", &"Paris ".repeat(150));
         let scripted = Scripted::saying(&text);
-        let wish = Wish { tools: true, max_tokens: Some(900), ..Wish::default() };
+        let wish = Wish { tools: weather(), max_tokens: Some(900), ..Wish::default() };
         let mut body = scripted.post(api.path, &(api.request)(&wish)).await.into_body();
         let mut read = String::new();
         while !read.contains("Paris ") {

@@ -26,12 +26,23 @@ struct Api {
 /// What is asked for.
 #[derive(Default)]
 struct Wish {
-    tools: bool,
+    tools: Option<Value>,
+    choice: Option<&'static str>,
     stop: Option<&'static str>,
     max_tokens: Option<u32>,
 }
 
-const APIS: [Api; 1] = [Api { name: "chat", path: "/v1/chat/completions", request: chat }];
+const APIS: [Api; 3] = [
+    Api { name: "chat", path: "/v1/chat/completions", request: chat },
+    Api { name: "responses", path: "/v1/responses", request: responses },
+    Api { name: "messages", path: "/v1/messages", request: messages },
+];
+
+/// A function that tells the weather of a city.
+fn weather() -> Option<Value> {
+    Some(json!({
+        "name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}))
+}
 
 fn chat(wish: &Wish) -> Value {
     let mut request = json!({
@@ -39,12 +50,57 @@ fn chat(wish: &Wish) -> Value {
         "messages": [{"role": "user", "content": "HELLO"}],
         "max_tokens": wish.max_tokens.unwrap_or(400),
     });
-    if wish.tools {
-        request["tools"] = json!([{"type": "function", "function": {
-            "name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]);
+    if let Some(function) = &wish.tools {
+        request["tools"] = json!([{"type": "function", "function": function}]);
+    }
+    if let Some(choice) = wish.choice {
+        request["tool_choice"] = choice.into();
     }
     if let Some(stop) = wish.stop {
         request["stop"] = stop.into();
+    }
+    request
+}
+
+fn responses(wish: &Wish) -> Value {
+    let mut request = json!({
+        "model": "scripted", "stream": true, "temperature": 0, "input": "HELLO",
+        "max_output_tokens": wish.max_tokens.unwrap_or(400),
+    });
+    if let Some(function) = &wish.tools {
+        let mut tool = function.clone();
+        tool["type"] = "function".into();
+        request["tools"] = json!([tool]);
+    }
+    if let Some(choice) = wish.choice {
+        request["tool_choice"] = choice.into();
+    }
+    if let Some(stop) = wish.stop {
+        request["stop"] = stop.into();
+    }
+    request
+}
+
+fn messages(wish: &Wish) -> Value {
+    let mut request = json!({
+        "model": "scripted", "stream": true, "temperature": 0,
+        "messages": [{"role": "user", "content": "HELLO"}],
+        "max_tokens": wish.max_tokens.unwrap_or(400),
+    });
+    if let Some(function) = &wish.tools {
+        let mut tool = json!({"name": function["name"], "input_schema": function["parameters"]});
+        if let Some(strict) = function.get("strict") {
+            tool["strict"] = strict.clone();
+        }
+        request["tools"] = json!([tool]);
+    }
+    match wish.choice {
+        Some("required") => request["tool_choice"] = json!({"type": "any"}),
+        Some(choice) => request["tool_choice"] = json!({ "type": choice }),
+        None => {}
+    }
+    if let Some(stop) = wish.stop {
+        request["stop_sequences"] = json!([stop]);
     }
     request
 }

@@ -4,18 +4,20 @@ mod length;
 mod output;
 mod prompt;
 mod said;
+mod strict;
 
+use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use nala_sdk::llm::{
-    self, GenerateOptions, Generation, Info, Model, Priority, Sampler, Session, SessionOptions, Token,
-};
+use nala_sdk::llm::{self, GenerateOptions, Info, Model, Priority, Sampler, Session, SessionOptions, Token};
 
 use crate::ask::{Ask, Options, Pace};
 use crate::error::ApiError;
 use crate::parameters::AtEnd;
 use crate::turn::{Bytes, Running, Turns};
 pub(crate) use prompt::{Written, write};
+use said::Begun;
+use strict::{Plan, Watch};
 
 /// A whole answer is fetched in batches: it costs fewer calls of the host.
 const BATCH_TOKENS: u32 = 64;
@@ -58,7 +60,7 @@ pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiErro
 /// # Errors
 /// As [`begin`].
 pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
-    let model = open(&ask.model)?;
+    let model = Rc::new(open(&ask.model)?);
     let info = model.info();
     check_bias(&ask.options, &info)?;
     let breakers = breakers(&model, &ask.options)?;
@@ -68,6 +70,7 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         return Err(ApiError::invalid(ask.param, message));
     }
     let grammar = output::grammar(&model, &ask, &written)?;
+    let strict = output::strict(&model, &ask, &written)?;
 
     let tokens = written.tokens.len();
     let room = length::room(ask.param, tokens, info.ctx_max)?;
@@ -90,7 +93,8 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         session.constrain(&grammar)?;
     }
     let options = options_of(&ask, max_new, breakers, written.shown(&model));
-    let turns = said::Said::begin(generations(session, &options, ask.options.choices)?, &written)?;
+    let begun = generations(session, &options, ask.options.choices, strict.map(Rc::new).as_ref())?;
+    let turns = said::Said::begin(begun, &written)?;
     Ok(Running {
         created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs()),
         choices: turns.choices(),
@@ -103,11 +107,20 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
 }
 
 /// One run for each choice, all from the same prompt.
-fn generations(session: Session, options: &GenerateOptions, choices: u32) -> Result<Vec<Generation>, ApiError> {
+fn generations(
+    session: Session,
+    options: &GenerateOptions,
+    choices: u32,
+    strict: Option<&Rc<Plan>>,
+) -> Result<Vec<Begun>, ApiError> {
     let mut sessions = (1..choices).map(|_| session.fork()).collect::<Result<Vec<_>, _>>()?;
     sessions.insert(0, session);
-    let run = |(index, session): (u64, Session)| session.generate(&choice(options, index));
-    Ok((0..).zip(sessions).map(run).collect::<Result<_, _>>()?)
+    let run = |(index, session): (u64, Session)| {
+        let options = choice(options, index);
+        let run = session.generate(&options)?;
+        Ok(Begun { run, watch: strict.map(|plan| Watch::new(plan, session, options)) })
+    };
+    (0..).zip(sessions).map(run).collect()
 }
 
 /// Each choice draws with a seed of its own, so that they differ.

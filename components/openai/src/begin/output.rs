@@ -1,9 +1,13 @@
 //! The grammar that an answer is held to.
 
+use std::rc::Rc;
+
+use chat_format::{Choice, Forced, Strict};
 use nala_sdk::llm::{self, Grammar, Model};
 
 use super::Written;
-use crate::ask::Ask;
+use super::strict::Plan;
+use crate::ask::{Ask, Prompt};
 use crate::error::ApiError;
 use crate::parameters::output::{Output, Unknown};
 
@@ -28,6 +32,18 @@ pub(super) fn grammar(model: &Model, ask: &Ask, written: &Written) -> Result<Opt
             Ok(Some(grammar))
         }
     }
+}
+
+/// What holds calls that the model makes as it likes to the schemas of strict tools.
+/// None where no tool is strict, or where its notation does not tell calls from what
+/// else is said (`Format::opening`).
+pub(super) fn strict(model: &Rc<Model>, ask: &Ask, written: &Written) -> Result<Option<Plan>, ApiError> {
+    let Prompt::Conversation(conversation) = &ask.prompt else { return Ok(None) };
+    let strict = written.tools.iter().any(|tool| tool.strict == Strict::Enforced);
+    let (Some(format), true, Choice::Auto) = (written.format, strict, &conversation.choice) else { return Ok(None) };
+    let prompt = u32::try_from(written.tokens.len()).unwrap_or(u32::MAX);
+    let compile = |forced: &Forced| Grammar::lark(model, &forced.grammar).map_err(refused("tools"));
+    Plan::of(model, format, &written.tools, written.parallel, prompt, compile)
 }
 
 fn refused(param: &'static str) -> impl Fn(llm::Error) -> ApiError {

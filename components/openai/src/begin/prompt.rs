@@ -1,6 +1,6 @@
 //! What the model is given to read.
 
-use chat_format::{Choice, Forced, Format, Impossible, force};
+use chat_format::{Choice, Forced, Format, Impossible, Parallel, force};
 use nala_sdk::chat::{self, Origin, Piece, Template};
 use nala_sdk::llm::{Info, Model, Token};
 
@@ -30,6 +30,9 @@ pub(crate) struct Written {
     pub(crate) format: Option<Format>,
     /// The tools that may be called.
     pub(crate) tools: Vec<chat_format::Tool>,
+    /// Whether several of them may be called at once, where calls are held to a
+    /// grammar.
+    pub(super) parallel: Parallel,
     /// How a call is forced.
     pub(super) forced: Option<Forced>,
 }
@@ -70,8 +73,14 @@ impl Written {
 /// # Errors
 /// 400 for what the template refuses or what never fits.
 pub(crate) fn write(model: &Model, info: &Info, ask: &Ask) -> Result<Written, ApiError> {
-    let plain =
-        |tokens, text: &str| Written { tokens, text: text.to_owned(), format: None, tools: vec![], forced: None };
+    let plain = |tokens, text: &str| Written {
+        tokens,
+        text: text.to_owned(),
+        format: None,
+        tools: vec![],
+        parallel: Parallel::Allowed,
+        forced: None,
+    };
     match &ask.prompt {
         Prompt::Conversation(conversation) => converse(model, info, ask.param, conversation, &ask.options.output),
         Prompt::Text(text) => {
@@ -112,7 +121,12 @@ fn converse(
         chat::Error::Failed(reason) if bytes >= MUCH_TEXT => ApiError::too_long_to_render(param, bytes, &reason),
         other => ApiError::from(nala_sdk::Error::from(other)).about(param),
     })?;
-    let forced = forced(format, conversation)?;
+    let parallel = match format {
+        // Who was not trained on calls finds no end of them.
+        Format::Generic => Parallel::Single,
+        _ => conversation.parallel,
+    };
+    let forced = forced(format, conversation, parallel)?;
     // What follows a grammar from its first token on has no room for a thought.
     if (forced.is_some() || output != &Output::Free)
         && let Some(end) = format.end_of_thought(&end_of(&pieces))
@@ -127,7 +141,7 @@ fn converse(
         _ => conversation.tools.clone(),
     };
     let text = pieces.iter().map(|piece| piece.text.as_str()).collect();
-    Ok(Written { tokens: chat::encode(model, &pieces)?, text, format: Some(format), tools, forced })
+    Ok(Written { tokens: chat::encode(model, &pieces)?, text, format: Some(format), tools, parallel, forced })
 }
 
 /// The pieces of the prompt, up to the beginning of the answer.
@@ -156,8 +170,8 @@ fn render(conversation: &Conversation, template: Template) -> Result<Vec<Piece>,
     Ok(pieces)
 }
 
-fn forced(format: Format, conversation: &Conversation) -> Result<Option<Forced>, ApiError> {
-    let forced = force(format, &conversation.tools, &conversation.choice, conversation.parallel);
+fn forced(format: Format, conversation: &Conversation, parallel: Parallel) -> Result<Option<Forced>, ApiError> {
+    let forced = force(format, &conversation.tools, &conversation.choice, parallel);
     forced.map_err(|error| match error {
         Impossible::NoTools => {
             ApiError::missing("tools", "'tool_choice' asks for a call, and there is nothing to call")

@@ -4,6 +4,7 @@ use chat_format::{Ended, Event, Parser};
 use nala_sdk::llm::{Chunk, Error, Finish, Generation, Together};
 
 use super::Written;
+use super::strict::{Seen, Watch};
 use crate::error::ApiError;
 use crate::turn::{End, Turn};
 
@@ -13,14 +14,31 @@ pub(super) struct Said {
     first: Option<(usize, Turn)>,
     source: Source,
     /// One for each choice.
-    readers: Vec<Reader>,
+    choices: Vec<Choice>,
+}
+
+/// One choice.
+struct Choice {
+    reader: Reader,
+    /// Looks out for calls that have to be held to their schemas.
+    watch: Option<Watch>,
+}
+
+/// A run that has begun, and what looks out for its calls.
+pub(super) struct Begun {
+    pub(super) run: Generation,
+    pub(super) watch: Option<Watch>,
 }
 
 impl Said {
     /// Waits for the first token, so that what fails up to it has a status.
-    pub(super) fn begin(generations: Vec<Generation>, written: &Written) -> Result<Self, ApiError> {
-        let readers = generations.iter().map(|_| Reader::new(written)).collect();
-        let mut said = Self { first: None, source: Source::of(generations), readers };
+    pub(super) fn begin(begun: Vec<Begun>, written: &Written) -> Result<Self, ApiError> {
+        let (mut runs, mut choices) = (Vec::new(), Vec::new());
+        for Begun { run, watch } in begun {
+            runs.push(run);
+            choices.push(Choice { reader: Reader::new(written), watch });
+        }
+        let mut said = Self { first: None, source: Source::of(runs), choices };
         said.first = match said.next() {
             Some((index, turn)) => Some((index, turn?)),
             None => None,
@@ -30,7 +48,25 @@ impl Said {
 
     /// How many choices there are.
     pub(super) fn choices(&self) -> usize {
-        self.readers.len()
+        self.choices.len()
+    }
+
+    fn read(&mut self, index: usize, chunk: Chunk) -> Result<Turn, ApiError> {
+        let Some(choice) = self.choices.get_mut(index) else {
+            return Err(Error::Backend("a choice that nobody asked for".to_owned()).into());
+        };
+        let Some(watch) = choice.watch.take() else { return choice.reader.read(chunk) };
+        let (seen, watch) = watch.see(chunk)?;
+        choice.watch = watch;
+        match seen {
+            Seen::Same(chunk) => choice.reader.read(chunk),
+            Seen::Call(chunk, call) => {
+                // A session has one run at a time.
+                self.source.end(index);
+                self.source.put(index, call.go_on()?);
+                choice.reader.read(chunk)
+            }
+        }
     }
 }
 
@@ -42,30 +78,42 @@ impl Iterator for Said {
             return Some((index, Ok(turn)));
         }
         let (index, chunk) = self.source.next()?;
-        let turn = match (chunk, self.readers.get_mut(index)) {
-            (Ok(chunk), Some(reader)) => reader.read(chunk),
-            (Ok(_), None) => Err(ApiError::from(Error::Backend("a choice that nobody asked for".to_owned()))),
-            (Err(error), _) => Err(error.into()),
-        };
-        Some((index, turn))
+        Some((index, chunk.map_err(ApiError::from).and_then(|chunk| self.read(index, chunk))))
     }
 }
 
 /// Chunks, with the choice that each belongs to.
 enum Source {
-    /// One choice, which needs no looking for the one that has something.
-    One(Generation),
+    /// One choice, which needs no looking for the one that has something. None: it
+    /// has ended.
+    One(Option<Generation>),
     Many(Together),
 }
 
 impl Source {
     fn of(mut generations: Vec<Generation>) -> Self {
         match (generations.pop(), generations.is_empty()) {
-            (Some(only), true) => Self::One(only),
+            (Some(only), true) => Self::One(Some(only)),
             (last, _) => {
                 generations.extend(last);
                 Self::Many(Together::new(generations))
             }
+        }
+    }
+
+    /// Ends the run of a choice.
+    fn end(&mut self, index: usize) {
+        match self {
+            Self::One(run) => *run = None,
+            Self::Many(all) => all.remove(index),
+        }
+    }
+
+    /// Follows another run of a choice.
+    fn put(&mut self, index: usize, generation: Generation) {
+        match self {
+            Self::One(run) => *run = Some(generation),
+            Self::Many(all) => all.put(index, generation),
         }
     }
 }
@@ -75,7 +123,7 @@ impl Iterator for Source {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Self::One(generation) => generation.next().map(|chunk| (0, chunk)),
+            Self::One(run) => run.as_mut()?.next().map(|chunk| (0, chunk)),
             Self::Many(all) => all.next(),
         }
     }

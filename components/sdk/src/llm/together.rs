@@ -40,6 +40,21 @@ impl Together {
         Self { runs: runs.into_iter().map(Some).collect(), ready: VecDeque::new() }
     }
 
+    /// Takes a run off the list and drops it. Its place stays empty: nothing more
+    /// comes of it.
+    pub fn remove(&mut self, place: usize) {
+        if let Some(slot) = self.runs.get_mut(place) {
+            *slot = None;
+        }
+    }
+
+    /// Puts a run at a place, in place of what was there.
+    pub fn put(&mut self, place: usize, run: Generation) {
+        if let Some(slot) = self.runs.get_mut(place) {
+            *slot = Some(run);
+        }
+    }
+
     /// Waits until a run has something. False: all have ended.
     fn wait(&mut self) -> bool {
         let going = self.runs.iter().enumerate().filter_map(|(place, run)| Some((place, run.as_ref()?)));
