@@ -1,0 +1,222 @@
+"""Tool calls through OpenAI's client. They are asked for by `tool_choice`, for the model is a small one."""
+
+import json
+from enum import Enum
+
+import openai
+from openai import BadRequestError, OpenAI
+from pydantic import BaseModel, Field
+
+from checks import URL, refused, run
+
+client = OpenAI(base_url=URL + "/v1", api_key="none", max_retries=0)
+MODEL = client.models.list().data[0].id
+ASKED = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": "What is the weather in Paris?"}],
+    "temperature": 0,
+    "max_tokens": 200,
+}
+
+
+class Unit(str, Enum):
+    celsius = "celsius"
+    fahrenheit = "fahrenheit"
+
+
+class Place(BaseModel):
+    city: str = Field(max_length=16)
+    country: str = Field(max_length=16)
+
+
+class GetWeather(BaseModel):
+    """Tells the weather of a place."""
+
+    place: Place
+    unit: Unit
+    days: int = Field(ge=1, le=7)
+
+
+class GetTime(BaseModel):
+    """Tells the time of a city."""
+
+    city: str = Field(max_length=16)
+
+
+WEATHER, TIME = openai.pydantic_function_tool(GetWeather), openai.pydantic_function_tool(GetTime)
+TOOLS = [WEATHER, TIME]
+
+
+def named(name):
+    return {"type": "function", "function": {"name": name}}
+
+
+def function(name, parameters, **more):
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **more}}
+
+
+def calls_of(completion):
+    """The calls of an answer that consists of calls."""
+    [choice] = completion.choices
+    assert choice.finish_reason == "tool_calls", choice
+    calls = choice.message.tool_calls
+    assert calls and all(call.type == "function" and call.id for call in calls), choice
+    assert len({call.id for call in calls}) == len(calls), f"two calls with one id: {calls}"
+    return calls
+
+
+def said(calls):
+    return [(call.function.name, call.function.arguments) for call in calls]
+
+
+def a_call_can_be_required():
+    calls = calls_of(client.chat.completions.create(**ASKED, tools=TOOLS, tool_choice="required"))
+    for call in calls:
+        form = {"GetWeather": GetWeather, "GetTime": GetTime}[call.function.name]
+        form.model_validate_json(call.function.arguments)
+
+
+def a_function_can_be_named():
+    for name, form in [("GetWeather", GetWeather), ("GetTime", GetTime)]:
+        asked = {**ASKED, "tools": TOOLS, "tool_choice": named(name), "parallel_tool_calls": False}
+        completion = client.chat.completions.create(**asked)
+        [call] = calls_of(completion)
+        assert call.function.name == name, call
+        form.model_validate_json(call.function.arguments)
+        assert not completion.choices[0].message.content, completion
+
+
+def only_what_is_allowed_is_called():
+    allowed = {"mode": "required", "tools": [named("GetTime")]}
+    choice = {"type": "allowed_tools", "allowed_tools": allowed}
+    calls = calls_of(client.chat.completions.create(**ASKED, tools=TOOLS, tool_choice=choice))
+    assert {call.function.name for call in calls} == {"GetTime"}, calls
+
+
+def arguments_are_json_whatever_is_in_them():
+    words = ['quo"te', "back\\slash", "line\nbreak", "</tool_call>", "Zürich 🏔️"]
+    schema = {
+        "type": "object",
+        "properties": {f"w{index}": {"type": "string", "enum": [word]} for index, word in enumerate(words)},
+        "required": [f"w{index}" for index in range(len(words))],
+        "additionalProperties": False,
+    }
+    tools = [function("say", schema, strict=True)]
+    asked = {**ASKED, "tools": tools, "tool_choice": "required", "parallel_tool_calls": False}
+    [call] = calls_of(client.chat.completions.create(**asked))
+    assert list(json.loads(call.function.arguments).values()) == words, call
+
+
+def functions_may_have_no_parameters():
+    for parameters in [{"type": "object", "properties": {}}, None]:
+        tools = [function("now", parameters)]
+        asked = {**ASKED, "tools": tools, "tool_choice": named("now"), "parallel_tool_calls": False}
+        [call] = calls_of(client.chat.completions.create(**asked))
+        assert isinstance(json.loads(call.function.arguments), dict), call
+
+
+def chunks_make_the_same_call():
+    asked = {**ASKED, "tools": TOOLS, "tool_choice": named("GetWeather"), "parallel_tool_calls": False}
+    [whole] = calls_of(client.chat.completions.create(**asked))
+    begun, arguments, reasons = [], "", []
+    for chunk in client.chat.completions.create(**asked, stream=True):
+        [choice] = chunk.choices
+        reasons += [choice.finish_reason] if choice.finish_reason else []
+        for part in choice.delta.tool_calls or []:
+            assert part.index == 0, part
+            if part.id or part.function.name:
+                begun.append((part.id, part.type, part.function.name))
+            arguments += part.function.arguments or ""
+    # Clients join what comes more than once.
+    assert len(begun) == 1 and all(begun[0]), begun
+    assert begun[0][1:] == ("function", "GetWeather"), begun
+    assert arguments == whole.function.arguments, (arguments, whole)
+    assert reasons == ["tool_calls"], reasons
+
+
+def the_stream_helper_gathers_the_same_call():
+    asked = {**ASKED, "tools": TOOLS, "tool_choice": named("GetWeather"), "parallel_tool_calls": False}
+    whole = client.chat.completions.parse(**asked)
+    [call] = calls_of(whole)
+    assert isinstance(call.function.parsed_arguments, GetWeather), call
+    text, done = "", []
+    with client.chat.completions.stream(**asked) as stream:
+        for event in stream:
+            if event.type == "tool_calls.function.arguments.delta":
+                text += event.arguments_delta
+                assert (event.name, event.index, event.arguments) == ("GetWeather", 0, text), (event, text)
+            elif event.type == "tool_calls.function.arguments.done":
+                done.append(event)
+        final = stream.get_final_completion()
+    assert [event.arguments for event in done] == [text] == [call.function.arguments], (done, text, call)
+    assert done[0].parsed_arguments == call.function.parsed_arguments, (done, call)
+    assert said(calls_of(final)) == said([call]), (final, call)
+
+
+def a_tool_loop_ends_with_an_answer():
+    messages = [{"role": "user", "content": "What is the weather in Paris? Answer in one sentence."}]
+    asked = {"model": MODEL, "temperature": 0, "max_tokens": 60, "tools": TOOLS}
+    first = client.chat.completions.create(
+        **asked, messages=messages, tool_choice=named("GetTime"), parallel_tool_calls=False
+    )
+    [call] = calls_of(first)
+    # The message goes back as it came, and the result beside it.
+    messages.append(first.choices[0].message)
+    messages.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps({"time": "12:30"})})
+    last = client.chat.completions.create(**asked, messages=messages, tool_choice="none").choices[0]
+    assert last.finish_reason in ("stop", "length"), last
+    assert last.message.content and not last.message.tool_calls, last
+
+
+def calls_of_a_turn_are_answered_together():
+    calls = [
+        {"id": "call_1", "type": "function", "function": {"name": "GetTime", "arguments": '{"city": "Paris"}'}},
+        {"id": "call_2", "type": "function", "function": {"name": "GetTime", "arguments": '{"city": "Rome"}'}},
+    ]
+    messages = [
+        *ASKED["messages"],
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "call_2", "content": "1"},
+        {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "2"}]},
+    ]
+    answer = client.chat.completions.create(**ASKED | {"messages": messages, "max_tokens": 8, "tools": TOOLS})
+    assert answer.choices[0].finish_reason in ("stop", "length", "tool_calls"), answer
+
+
+def without_a_choice_the_answer_is_well_formed():
+    answer = client.chat.completions.create(**ASKED, tools=TOOLS).choices[0]
+    if answer.finish_reason == "tool_calls":
+        assert all(json.loads(call.function.arguments) is not None for call in answer.message.tool_calls), answer
+    else:
+        assert answer.message.content and not answer.message.tool_calls, answer
+
+
+def what_makes_no_sense_is_refused():
+    def ask(**more):
+        return lambda: client.chat.completions.create(**ASKED | more)
+
+    unknown = refused(BadRequestError, ask(tools=TOOLS, tool_choice=named("Nothing")), param="tool_choice.function.name")
+    assert "GetTime" in str(unknown), unknown
+    refused(BadRequestError, ask(tool_choice="required"))
+    refused(BadRequestError, ask(tools=[{"type": "web_search"}]), param="tools[0].type")
+    wrong = function("f", {"type": "object", "properties": {"a": {"type": "nothing"}}}, strict=True)
+    error = refused(BadRequestError, ask(tools=[wrong], tool_choice="required"))
+    assert "nothing" in str(error), error
+    lost = {"role": "tool", "tool_call_id": "call_lost", "content": "1"}
+    refused(BadRequestError, ask(messages=[*ASKED["messages"], lost]))
+
+
+if __name__ == "__main__":
+    run(
+        a_call_can_be_required,
+        a_function_can_be_named,
+        only_what_is_allowed_is_called,
+        arguments_are_json_whatever_is_in_them,
+        functions_may_have_no_parameters,
+        chunks_make_the_same_call,
+        the_stream_helper_gathers_the_same_call,
+        a_tool_loop_ends_with_an_answer,
+        calls_of_a_turn_are_answered_together,
+        without_a_choice_the_answer_is_well_formed,
+        what_makes_no_sense_is_refused,
+    )
