@@ -11,5 +11,6 @@ mod batching;
 mod hang_up;
 mod models;
 mod prefix;
+mod scripted;
 mod shutdown;
 mod structured;

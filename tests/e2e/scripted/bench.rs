@@ -1,0 +1,94 @@
+//! The components on a model that says what a test wants it to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use nala_e2e::{guests, paths};
+use nala_engine::backend::DecodeError;
+use nala_engine::fake::Fake;
+use nala_engine::{EngineConfig, ModelPool, ModelSpec, PoolConfig, Residence};
+use nala_wasm::{App, CompileCache, Grant, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
+use tokio::runtime::Handle;
+
+/// A template of the family that writes `<tool_call>` and `<think>`.
+const HERMES: &str = "{% if tools %}<user><tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools> \
+    Answer with <tool_call>{\"name\": …, \"arguments\": …}</tool_call>.{% endif %}\
+    {% for m in messages %}<user>{{ m.content }}{% endfor %}\
+    {% if add_generation_prompt %}<end>{% endif %}{# <think> </think> reasoning_content #}";
+
+/// The OpenAI component on a scripted model, with its prompts rendered as in the
+/// product.
+pub(super) struct Scripted {
+    runtime: Runtime,
+    app: App,
+}
+
+impl Scripted {
+    /// The model says `text` and ends its turn.
+    pub(super) fn saying(text: &str) -> Self {
+        Self::on(Fake::saying(text))
+    }
+
+    /// The model says `text`, but its backend fails from the `batches`th batch on.
+    pub(super) fn failing(text: &str, batches: usize) -> Self {
+        let count = AtomicUsize::new(0);
+        let before_decode = Arc::new(move |_: &[_]| match count.fetch_add(1, Ordering::Relaxed) {
+            n if n < batches => Ok(()),
+            _ => Err(DecodeError::Failed("the backend is out of luck".into())),
+        });
+        Self::on(Fake { before_decode, ..Fake::saying(text) })
+    }
+
+    fn on(fake: Fake) -> Self {
+        let mut model = fake.load();
+        model.info.chat_template = Some(HERMES.into());
+        let model = Mutex::new(Some(model));
+        let spec = ModelSpec {
+            name: "scripted".to_owned(),
+            bytes: 0,
+            residence: Residence::Resident,
+            engine: EngineConfig::default(),
+            load: Box::new(move || Ok(model.lock().unwrap().take().expect("it stays loaded"))),
+        };
+        let pool = ModelPool::new(PoolConfig::default(), vec![spec], Handle::current()).unwrap();
+        let model = pool.models().next().unwrap();
+        model.preload().unwrap();
+        let runtime =
+            Runtime::new(RuntimeConfig { cache: CompileCache::Directory(paths::cache()), ..RuntimeConfig::default() })
+                .unwrap();
+        let compile =
+            |name: &'static str| runtime.compile(name, Source::File(&guests::guest("components", name))).unwrap();
+        let renderer = runtime.load_renderer(&compile("chat-template"), Limits::default()).unwrap();
+        let grant = Grant { models: vec![model], renderer: Some(renderer.into()), ..Grant::default() };
+        let app = runtime.load(&compile("openai"), grant).unwrap();
+        Self { runtime, app }
+    }
+
+    /// The answer to a POST.
+    pub(super) async fn post(&self, path: &str, body: &serde_json::Value) -> Response<ResponseBody> {
+        let request = Request::post(format!("http://localhost{path}"));
+        self.app.handle(request.body(Full::new(Bytes::from(body.to_string()))).unwrap()).await.unwrap()
+    }
+
+    /// Status and body of the answer to a POST.
+    pub(super) async fn text(&self, path: &str, body: &serde_json::Value) -> (u16, String) {
+        let response = self.post(path, body).await;
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    /// Waits until no instance is alive.
+    pub(super) async fn until_empty(&self) {
+        for _ in 0..500 {
+            if self.runtime.metrics().instances.get() == 0 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{} instances are still alive", self.runtime.metrics().instances.get());
+    }
+}

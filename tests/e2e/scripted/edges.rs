@@ -1,0 +1,94 @@
+//! The edges.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+
+use super::bench::Scripted;
+use super::{APIS, Wish, streams};
+
+const CALL: &str = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_text() {
+    streams("plain", || Scripted::saying("Good day."), Wish::default()).await;
+}
+
+/// Each token of the model is a byte.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emoji_over_several_tokens() {
+    streams("emoji", || Scripted::saying("a👩‍👧b"), Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_text_over_several_tokens() {
+    let wish = Wish { stop: Some("STOP"), ..Wish::default() };
+    streams("stop", || Scripted::saying("one STOne STOP two"), wish).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_text_that_only_begins() {
+    streams("stop-begun", || Scripted::saying("one STO"), Wish { stop: Some("STOP"), ..Wish::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer() {
+    streams("empty", || Scripted::saying(""), Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thoughts_and_then_an_answer() {
+    streams("thoughts", || Scripted::saying("<think>\nHm.\n</think>\n\nYes."), Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call() {
+    streams("call", || Scripted::saying(CALL), Wish { tools: true, ..Wish::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_and_two_calls() {
+    let text = format!("Let me see. {CALL}\n{}", CALL.replace("Paris", "Rome"));
+    streams("calls", || Scripted::saying(&text), Wish { tools: true, ..Wish::default() }).await;
+}
+
+/// Where there are no tools, what looks like a call is text.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_offered() {
+    streams("call-unasked", || Scripted::saying(CALL), Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cut_off() {
+    let wish = Wish { tools: true, max_tokens: Some(57), ..Wish::default() };
+    streams("call-cut", || Scripted::saying(CALL), wish).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_no_json() {
+    let text = CALL.replace("\"Paris\"", "Paris");
+    streams("call-broken", || Scripted::saying(&text), Wish { tools: true, ..Wish::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backend_that_fails_in_the_middle() {
+    streams("failure", || Scripted::failing("Good day.", 4), Wish::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_hangs_up_in_the_middle_of_a_call() {
+    for api in &APIS {
+        // It never ends by itself.
+        let text = CALL.replace("Paris", &"Paris ".repeat(150));
+        let scripted = Scripted::saying(&text);
+        let wish = Wish { tools: true, max_tokens: Some(900), ..Wish::default() };
+        let mut body = scripted.post(api.path, &(api.request)(&wish)).await.into_body();
+        let mut read = String::new();
+        while !read.contains("Paris ") {
+            let frame = body.frame().await.unwrap().unwrap();
+            read.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+        drop(body);
+        tokio::time::timeout(Duration::from_secs(5), scripted.until_empty()).await.expect("it ends with its client");
+    }
+}

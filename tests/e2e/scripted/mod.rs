@@ -1,0 +1,73 @@
+//! Whole streams of a model that says what a test wants it to, through the real
+//! components and the engine.
+//!
+//! What is expected stands in `streams/`, told as [`story`] does. After a wanted change `NALA_UPDATE_STREAMS=1 cargo test … scripted` writes it anew; read
+//! the difference before you commit it.
+
+mod bench;
+mod edges;
+mod story;
+
+use std::path::Path;
+
+use nala_e2e::paths;
+use serde_json::{Value, json};
+
+use bench::Scripted;
+
+/// An API that streams.
+struct Api {
+    name: &'static str,
+    path: &'static str,
+    /// A request, from a common one of chat completions.
+    request: fn(&Wish) -> Value,
+}
+
+/// What is asked for.
+#[derive(Default)]
+struct Wish {
+    tools: bool,
+    stop: Option<&'static str>,
+    max_tokens: Option<u32>,
+}
+
+const APIS: [Api; 1] = [Api { name: "chat", path: "/v1/chat/completions", request: chat }];
+
+fn chat(wish: &Wish) -> Value {
+    let mut request = json!({
+        "model": "scripted", "stream": true, "stream_options": {"include_usage": true}, "temperature": 0,
+        "messages": [{"role": "user", "content": "HELLO"}],
+        "max_tokens": wish.max_tokens.unwrap_or(400),
+    });
+    if wish.tools {
+        request["tools"] = json!([{"type": "function", "function": {
+            "name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]);
+    }
+    if let Some(stop) = wish.stop {
+        request["stop"] = stop.into();
+    }
+    request
+}
+
+/// Has every API stream the answer and compares it with what is expected.
+async fn streams(case: &str, scripted: impl Fn() -> Scripted, wish: Wish) {
+    let update = std::env::var_os("NALA_UPDATE_STREAMS").is_some();
+    let mut wrong = Vec::new();
+    for api in &APIS {
+        let (status, text) = scripted().text(api.path, &(api.request)(&wish)).await;
+        assert_eq!(status, 200, "{}: {text}", api.name);
+        let text = story::of(&text);
+        let path = paths::root().join(format!("tests/e2e/scripted/streams/{case}.{}.txt", api.name));
+        if update {
+            std::fs::write(&path, &text).unwrap();
+        } else if let Some(difference) = difference(&path, &text) {
+            wrong.push(difference);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn difference(path: &Path, text: &str) -> Option<String> {
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    (expected != text).then(|| format!("{} differs; what came is\n{text}", path.display()))
+}
