@@ -8,11 +8,24 @@
 //! [`force`] turns "the model must call a tool" into a beginning of its answer
 //! and a grammar for the rest.
 
+mod call;
+mod elements;
 mod event;
+mod families;
 mod force;
 mod format;
+mod header;
+mod json;
+mod literal;
+mod named;
+mod notation;
 mod parser;
+mod read;
+mod stream;
+mod tagged;
+mod template;
 mod tool;
+mod types;
 
 pub use event::Event;
 pub use force::{Forced, Impossible, force};
