@@ -100,6 +100,9 @@ pub enum Pace {
     ByToken,
 }
 
+/// The efforts of thinking, by OpenAI's words.
+pub(crate) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
 /// What an effort of thinking, by OpenAI's words, is to templates: those that know
 /// degrees read `reasoning_effort`, those that can only switch read
 /// `enable_thinking` or `thinking`.

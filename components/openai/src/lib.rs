@@ -3,6 +3,7 @@
 //! | route | |
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer to a conversation, whole or streamed |
+//! | `POST /v1/responses` | the same in the shape of the Responses API |
 //! | `GET /v1/models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
 //!
@@ -23,6 +24,7 @@ pub mod json;
 pub mod messages;
 mod models;
 pub mod parameters;
+pub mod responses;
 pub mod turn;
 
 use nala_sdk::http::{IntoResponse, Method, Request, Response, percent_decode};
@@ -46,6 +48,10 @@ fn route(request: Request) -> Result<Response, ApiError> {
         "/v1/chat/completions" => {
             allow(&request, &[Method::Post])?;
             chat::complete(request)
+        }
+        "/v1/responses" => {
+            allow(&request, &[Method::Post])?;
+            responses::respond(request)
         }
         "/v1/models" => {
             allow(&request, &READING)?;

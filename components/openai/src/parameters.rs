@@ -15,13 +15,13 @@
 //! grammars `grammar` and `json_schema`, are extensions by the names that llama.cpp's
 //! server gave them. Its penalties look at the prompt, too; ours look at the answer.
 
-mod bias;
+pub(crate) mod bias;
 mod conversation;
-mod fields;
-mod object;
+pub(crate) mod fields;
+pub(crate) mod object;
 pub mod output;
-mod sampling;
-mod stop;
+pub(crate) mod sampling;
+pub(crate) mod stop;
 mod tools;
 
 use serde_json::{Map, Value};

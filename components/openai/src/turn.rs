@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chat_format::Event;
-use nala_sdk::llm::{PrefillInfo, Sampled, Token};
+use nala_sdk::llm::{Error, PrefillInfo, Sampled, Token};
 
 use crate::error::ApiError;
 
@@ -61,4 +61,9 @@ pub struct Running<T, B> {
     pub turns: T,
     /// The bytes of a token.
     pub bytes: B,
+}
+
+/// The generation ended without saying why.
+pub(crate) fn broke_off() -> ApiError {
+    Error::Backend("the generation broke off".to_owned()).into()
 }

@@ -4,9 +4,8 @@
 use std::time::Instant;
 
 use chat_format::Event;
-use nala_sdk::llm::{Error, PrefillInfo};
+use nala_sdk::llm::PrefillInfo;
 
-use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::turn::{End, Running, Turn};
 
@@ -130,9 +129,4 @@ impl Calls {
             End::Length | End::ContextFull => "length",
         }
     }
-}
-
-/// The generation ended without saying why.
-pub(super) fn broke_off() -> ApiError {
-    Error::Backend("the generation broke off".to_owned()).into()
 }

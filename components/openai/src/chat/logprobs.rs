@@ -11,7 +11,7 @@ const NEVER: f32 = -9999.0;
 
 /// Appends the entries of `logprobs.content`, after a comma where there are some
 /// already.
-pub(super) fn entries(tokens: &[Sampled], bytes: &mut impl Bytes, out: &mut Vec<u8>) {
+pub(crate) fn entries(tokens: &[Sampled], bytes: &mut impl Bytes, out: &mut Vec<u8>) {
     for sampled in tokens {
         if out.last() == Some(&b'}') {
             out.push(b',');

@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`.
 
 mod answer;
-mod logprobs;
+pub(crate) mod logprobs;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -19,13 +19,13 @@ use nala_sdk::Error;
 use nala_sdk::http::BodyWriter;
 use nala_sdk::llm::Sampled;
 
-use super::answer::{Answer, Calls, Count, Thoughts, Timings, broke_off};
+use super::answer::{Answer, Calls, Count, Thoughts, Timings};
 use super::{logprobs, write};
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::json;
 use crate::parameters::StreamUsage;
-use crate::turn::{Bytes, Turn, Turns};
+use crate::turn::{Bytes, Turn, Turns, broke_off};
 
 impl<T: Turns, B: Bytes> Answer<T, B> {
     /// Writes the events as they come.
@@ -72,7 +72,7 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
             StreamUsage::Included => b"],\"usage\":null}\n\n",
             StreamUsage::Absent => b"]}\n\n",
         };
-        let ids = std::mem::replace(&mut self.ids, Ids::of(""));
+        let ids = std::mem::replace(&mut self.ids, Ids::of(0));
         let (logprobs, thoughts) = (self.logprobs, self.thoughts);
         Events { buffer: Vec::with_capacity(1024), head, tail, ids, logprobs, thoughts }
     }
@@ -124,7 +124,7 @@ impl Events {
                 Event::Content(text) | Event::Malformed { index: None, text, .. } => Delta::Content(text),
                 Event::Reasoning(text) if self.thoughts == Thoughts::Apart => Delta::Reasoning(text),
                 Event::CallStart { index, name, id: own } => {
-                    id = own.clone().unwrap_or_else(|| self.ids.part("call_"));
+                    id = self.ids.call("call_", own.clone());
                     Delta::Call { index: *index, id: &id, name }
                 }
                 Event::CallArguments { index, text } | Event::Malformed { index: Some(index), text, .. } => {

@@ -39,7 +39,7 @@ fn answers(choices: usize, turns: Vec<(usize, Result<Turn, ApiError>)>) -> Answe
             turns: turns.into_iter(),
             bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
         },
-        ids: Ids::of("1"),
+        ids: Ids::of(1),
         logprobs: false,
         thoughts: Thoughts::Apart,
         timings: Timings::Absent,
@@ -74,7 +74,7 @@ fn a_stream_is_role_content_end_and_done() {
     assert_eq!(done, "[DONE]");
     let chunks = parsed(chunks);
     for chunk in &chunks {
-        assert_eq!(chunk["id"], "chatcmpl-1");
+        assert_eq!(chunk["id"], "chatcmpl-00000000000000000000000000000001");
         assert_eq!(chunk["object"], "chat.completion.chunk");
         assert_eq!(chunk["created"], 17);
         assert_eq!(chunk["model"], "the \"model\"");

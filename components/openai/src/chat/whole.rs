@@ -3,12 +3,12 @@
 use chat_format::Event;
 use nala_sdk::llm::Sampled;
 
-use super::answer::{Answer, Calls, Count, Thoughts, Timings, broke_off};
+use super::answer::{Answer, Calls, Count, Thoughts, Timings};
 use super::{logprobs, write};
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::json;
-use crate::turn::{Bytes, End, Turn, Turns};
+use crate::turn::{Bytes, End, Turn, Turns, broke_off};
 
 impl<T: Turns, B: Bytes> Answer<T, B> {
     /// Waits for the whole answer.
@@ -75,7 +75,7 @@ impl Choice {
                 Event::Content(text) | Event::Malformed { index: None, text, .. } => self.text.push_str(&text),
                 Event::Reasoning(text) => self.thoughts.push_str(&text),
                 Event::CallStart { name, id, .. } => {
-                    let id = id.unwrap_or_else(|| ids.part("call_"));
+                    let id = ids.call("call_", id);
                     self.calls.push(Call { id, name, arguments: String::new() });
                 }
                 // The calls of an answer come one after another.

@@ -7,13 +7,13 @@ use crate::brief::{brief, short};
 use crate::error::ApiError;
 
 /// The most tokens that the host biases.
-pub(super) const MAX_BIAS: usize = 4096;
+pub(crate) const MAX_BIAS: usize = 4096;
 
 /// The range of a bias, as OpenAI has it.
 const MOST: f64 = 100.0;
 
 /// Reads an object of token ids and what is added to their logits.
-pub(super) fn read(value: Option<&Value>) -> Result<Vec<Bias>, ApiError> {
+pub(crate) fn read(value: Option<&Value>) -> Result<Vec<Bias>, ApiError> {
     let wrong = |message: String| ApiError::invalid("logit_bias", message);
     let Some(value) = value else { return Ok(Vec::new()) };
     let Value::Object(map) = value else {

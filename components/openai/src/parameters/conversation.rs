@@ -6,13 +6,11 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::output::Output;
 use super::tools;
-use crate::ask::{Ask, Conversation, Last, Prompt};
+use crate::ask::{Ask, Conversation, EFFORTS, Last, Prompt};
 use crate::brief::short;
 use crate::chat::Thoughts;
 use crate::error::ApiError;
 use crate::messages;
-
-const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
 /// Reads `messages` and what says how they are to be understood.
 pub(super) fn read(fields: &Fields<'_>) -> Result<Conversation, ApiError> {

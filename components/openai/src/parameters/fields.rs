@@ -8,14 +8,14 @@ use crate::brief::{brief, short};
 use crate::error::ApiError;
 
 /// The parameters that are given, none of them null.
-pub(super) struct Fields<'a>(pub(super) &'a Map<String, Value>);
+pub(crate) struct Fields<'a>(pub(crate) &'a Map<String, Value>);
 
 impl Fields<'_> {
-    pub(super) fn wrong(name: &str, must: &str, value: &Value) -> ApiError {
+    pub(crate) fn wrong(name: &str, must: &str, value: &Value) -> ApiError {
         ApiError::invalid(name, format!("'{name}' must be {must}, not {}", brief(value)))
     }
 
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, ApiError> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ApiError> {
         match self.0.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -23,7 +23,7 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
         match self.0.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
@@ -31,7 +31,7 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
+    pub(crate) fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
         let Some(value) = self.0.get(name) else { return Ok(None) };
         match value.as_f64() {
             #[allow(clippy::cast_possible_truncation, reason = "the range is small")]
@@ -40,7 +40,7 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn integer(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
+    pub(crate) fn integer(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ApiError> {
         let Some(value) = self.0.get(name) else { return Ok(None) };
         match value.as_u64() {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
@@ -48,7 +48,7 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn max_tokens(&self) -> Result<Option<u32>, ApiError> {
+    pub(crate) fn max_tokens(&self) -> Result<Option<u32>, ApiError> {
         let read = |name| self.integer(name, 1, u64::MAX);
         let tokens = match (read("max_tokens")?, read("max_completion_tokens")?) {
             (Some(old), Some(new)) if old != new => {
@@ -63,7 +63,7 @@ impl Fields<'_> {
         Ok(tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)))
     }
 
-    pub(super) fn top_logprobs(&self) -> Result<Option<u32>, ApiError> {
+    pub(crate) fn top_logprobs(&self) -> Result<Option<u32>, ApiError> {
         let top = self.integer("top_logprobs", 0, u64::from(MAX_LOGPROBS))?;
         match (self.boolean("logprobs")?.unwrap_or(false), top) {
             (false, Some(_)) => Err(ApiError::invalid("top_logprobs", "'top_logprobs' needs 'logprobs' to be true")),
@@ -72,7 +72,7 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn delivery(&self) -> Result<Delivery, ApiError> {
+    pub(crate) fn delivery(&self) -> Result<Delivery, ApiError> {
         let streams = self.boolean("stream")?.unwrap_or(false);
         let Some(options) = self.0.get("stream_options") else {
             return Ok(if streams { Delivery::Events(StreamUsage::Absent) } else { Delivery::Whole });

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 /// # Errors
 /// 400, with the place where it does not parse, or the name that comes twice:
 /// which of the two was meant cannot be known.
-pub(super) fn read(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
+pub(crate) fn read(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     match serde_json::from_slice::<Object>(body) {
         Ok(Object { twice: Some(name), .. }) => {
             let name = short(&name);

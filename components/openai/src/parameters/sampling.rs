@@ -21,7 +21,7 @@ const BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 const MAX_BREAKER: usize = 64;
 
 /// The sampler. A window of [`u32::MAX`] is as long as the answer.
-pub(super) fn sampler(fields: &Fields<'_>) -> Result<Sampler, ApiError> {
+pub(crate) fn sampler(fields: &Fields<'_>) -> Result<Sampler, ApiError> {
     let top_p = fields.number("top_p", 0.0, 1.0)?;
     let top_k = fields.integer("top_k", 0, u64::from(u32::MAX))?;
     let min_p = fields.number("min_p", 0.0, 1.0)?;
@@ -49,7 +49,7 @@ pub(super) fn sampler(fields: &Fields<'_>) -> Result<Sampler, ApiError> {
 }
 
 /// The texts over which no repetition reaches.
-pub(super) fn dry_breakers(fields: &Fields<'_>) -> Result<Vec<String>, ApiError> {
+pub(crate) fn dry_breakers(fields: &Fields<'_>) -> Result<Vec<String>, ApiError> {
     const NAME: &str = "dry_sequence_breakers";
     let wrong = |message: String| ApiError::invalid(NAME, message);
     let Some(value) = fields.0.get(NAME) else { return Ok(BREAKERS.map(str::to_owned).to_vec()) };

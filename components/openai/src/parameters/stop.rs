@@ -6,13 +6,13 @@ use crate::brief::brief;
 use crate::error::ApiError;
 
 /// The most stop texts that are accepted. OpenAI accepts 4.
-pub(super) const MAX_STOP: usize = 16;
+pub(crate) const MAX_STOP: usize = 16;
 
 /// The longest one that the host looks for, in bytes.
-pub(super) const MAX_BYTES: usize = 1024;
+pub(crate) const MAX_BYTES: usize = 1024;
 
 /// Reads a text, or a list of them.
-pub(super) fn read(value: Option<&Value>) -> Result<Vec<String>, ApiError> {
+pub(crate) fn read(value: Option<&Value>) -> Result<Vec<String>, ApiError> {
     match value {
         None => Ok(Vec::new()),
         Some(Value::Array(list)) if list.len() > MAX_STOP => {
