@@ -17,7 +17,9 @@ impl Doubt {
     fn settle(self, failure: Failure, stream: &Stream) -> Failure {
         match (self, failure) {
             // Once a call has begun there is no doubt.
-            (Self::Bare, Failure::Broken(_) | Failure::TooLong | Failure::End) if !stream.in_call() => Failure::NotACall,
+            (Self::Bare, Failure::Broken(_) | Failure::TooLong | Failure::End) if !stream.in_call() => {
+                Failure::NotACall
+            }
             (_, failure) => failure,
         }
     }

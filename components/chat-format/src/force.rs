@@ -158,15 +158,8 @@ fn part(part: &str, before: &str, after: &str) -> String {
 /// The schema that a tool's arguments are held to.
 fn schema(tool: &Tool) -> Map<String, Value> {
     /// Keywords by which properties may be declared elsewhere.
-    const ELSEWHERE: &[&str] = &[
-        "$ref",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "patternProperties",
-        "unevaluatedProperties",
-    ];
+    const ELSEWHERE: &[&str] =
+        &["$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties", "unevaluatedProperties"];
     let mut schema = tool.parameters.clone().unwrap_or_default();
     schema.insert("type".to_owned(), json!("object"));
     if schema.contains_key("properties") && !ELSEWHERE.iter().any(|keyword| schema.contains_key(*keyword)) {

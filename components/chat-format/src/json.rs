@@ -297,7 +297,8 @@ mod tests {
 
     #[test]
     fn it_takes_and_refuses_what_serde_does() {
-        let alphabet = ["{", "}", "[", "]", ",", ":", "\"", "a", "1", "0", ".", "-", "e", "\\", "u", "d83d", "true", " "];
+        let alphabet =
+            ["{", "}", "[", "]", ",", ":", "\"", "a", "1", "0", ".", "-", "e", "\\", "u", "d83d", "true", " "];
         let mut seed = 1u64;
         let mut valid = 0;
         for _ in 0..300_000 {

@@ -89,9 +89,10 @@ impl Reader {
         // Without tools there are no calls: what looks like one is what the user
         // asked for. Some headers hold more than calls, though.
         let with_tools = !tools.is_empty();
-        let blocks = notation.blocks.iter().filter(|block| {
-            with_tools || matches!(block.body, Body::Header(_) | Body::Named(Naming::Recipient))
-        });
+        let blocks = notation
+            .blocks
+            .iter()
+            .filter(|block| with_tools || matches!(block.body, Body::Header(_) | Body::Named(Naming::Recipient)));
         let blocks: Vec<&'static Block> = blocks.collect();
         for block in &blocks {
             at_beginning.add(block.open, Role::Block(block));
@@ -115,8 +116,7 @@ impl Reader {
 
     /// Reads to the end.
     pub(crate) async fn run(self) {
-        let mut state =
-            State { place: Place::Beginning, blanks: String::new(), after: After::Text, thoughts: 0 };
+        let mut state = State { place: Place::Beginning, blanks: String::new(), after: After::Text, thoughts: 0 };
         loop {
             if state.place == Place::Beginning && self.bare(&mut state).await {
                 continue;
@@ -324,9 +324,7 @@ impl Reader {
         stream.first_column();
         let read = match next {
             '{' => call::object(stream, Doubt::Bare).await,
-            '[' if self.notation.bare == Bare::Python => {
-                literal::python_calls(stream, &self.tools, Doubt::Bare).await
-            }
+            '[' if self.notation.bare == Bare::Python => literal::python_calls(stream, &self.tools, Doubt::Bare).await,
             '[' => call::calls(stream, Keys::Fixed, Doubt::Bare).await,
             _ => self.fence().await,
         };

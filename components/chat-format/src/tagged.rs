@@ -114,12 +114,7 @@ fn told(attributes: &str) -> Option<Types> {
 }
 
 /// Reads a value and its closing tag.
-pub(crate) async fn value(
-    stream: &Stream,
-    types: Option<Types>,
-    close: &str,
-    margin: Margin,
-) -> Result<(), Failure> {
+pub(crate) async fn value(stream: &Stream, types: Option<Types>, close: &str, margin: Margin) -> Result<(), Failure> {
     if margin == Margin::Line && stream.peek().await == Some('\n') {
         stream.take().await?;
     }

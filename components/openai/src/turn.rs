@@ -25,8 +25,7 @@ pub struct Turn {
 pub enum End {
     /// The model had said everything, or its grammar allowed nothing more.
     Natural,
-    /// A text of `Options::stop` appeared: which one. None where the host cannot
-    /// say.
+    /// A text of `Options::stop` appeared: which one.
     StopText(Option<usize>),
     /// `Options::max_tokens` were generated.
     Length,

@@ -393,6 +393,7 @@ impl GenerateOptions {
             max_new,
             stop_tokens: Vec::new(),
             stop_text: Vec::new(),
+            shown_tokens: Vec::new(),
             ignore_end: false,
             bias: Vec::new(),
             dry_breakers: Vec::new(),

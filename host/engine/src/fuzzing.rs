@@ -144,24 +144,29 @@ pub fn text(data: &[u8]) {
     let bytes = assemble(&stops, rest.chunks(1));
     assert_eq!(pieces, bytes, "the text depends on how it is cut");
     assert_eq!(whole, bytes, "the text depends on how it is cut");
+    let (whole, which) = whole;
     let text = String::from_utf8_lossy(rest);
     let first = stops.iter().filter_map(|stop| text.find(stop.as_str())).min();
     if first.is_none() {
         assert_eq!(whole, text, "without a stop text everything leaves");
     } else {
         assert!(text.starts_with(&whole), "what leaves is the beginning");
+        let stop = which.and_then(|which| stops.get(which as usize));
+        let behind = text.get(whole.len()..).unwrap_or_default();
+        assert!(stop.is_some_and(|stop| behind.starts_with(stop.as_str())), "behind it stands another stop text");
         assert!(stops.iter().all(|stop| !whole.contains(stop.as_str())), "a stop text left");
     }
 }
 
-fn assemble<'a>(stops: &[String], pieces: impl Iterator<Item = &'a [u8]>) -> String {
+/// What leaves, and which stop text ended it.
+fn assemble<'a>(stops: &[String], pieces: impl Iterator<Item = &'a [u8]>) -> (String, Option<u32>) {
     let mut assembler = TextAssembler::new(stops.to_vec());
     let mut out = String::new();
     for piece in pieces {
-        if assembler.push(piece, &mut out) == Pushed::Stopped {
-            return out;
+        if let Pushed::Stopped(which) = assembler.push(piece, &mut out) {
+            return (out, Some(which));
         }
     }
     assembler.finish(&mut out);
-    out
+    (out, None)
 }

@@ -147,6 +147,10 @@ pub struct GenerateOptions {
     /// End the run where one of these appears; neither it nor anything behind
     /// it leaves. None is empty.
     pub stop_text: Vec<String>,
+    /// Control tokens whose text is part of [`Chunk::text`]; others have none
+    /// there. Stop texts see it too. A token that ends the run has no text in any
+    /// case.
+    pub shown: Vec<Token>,
     /// Go on past the model's own end tokens.
     pub ignore_end: bool,
     /// Added to single logits before everything else.
@@ -243,6 +247,7 @@ impl GenerateOptions {
             max_new,
             stop_tokens: Vec::new(),
             stop_text: Vec::new(),
+            shown: Vec::new(),
             ignore_end: false,
             bias: Vec::new(),
             top_logprobs: None,
@@ -260,8 +265,10 @@ pub enum Finish {
     /// The model ended its turn, or a stop token was drawn. That token is the
     /// last one of the last chunk; it is not added to the session.
     StopToken,
-    /// A stop text appeared.
-    StopText,
+    /// A stop text appeared: the one at this place of
+    /// [`GenerateOptions::stop_text`]. Of several it is the one whose last character
+    /// came first, and of those that end together the longest.
+    StopText(u32),
     /// `max_new` tokens were generated.
     Length,
     /// The context, or the session's limit, is full.

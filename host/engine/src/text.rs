@@ -17,8 +17,8 @@ pub(crate) struct TextAssembler {
 pub(crate) enum Pushed {
     /// Nothing special.
     Open,
-    /// A stop text appeared: the run is over.
-    Stopped,
+    /// The stop text of this number appeared: the run is over.
+    Stopped(u32),
 }
 
 impl TextAssembler {
@@ -35,12 +35,17 @@ impl TextAssembler {
         self.decode();
         let new = self.held.as_bytes().get(old..).unwrap_or_default();
         // The one that is complete first, as if the bytes came one by one: what
-        // leaves must not depend on how the text is cut into tokens.
-        if let Some((_, at)) = self.stops.iter_mut().filter_map(|stop| stop.find(new, old)).min() {
+        // leaves must not depend on how the text is cut into tokens. Of those that
+        // are complete at once the longest, which begins first.
+        let found = (0..).zip(&mut self.stops).filter_map(|(number, stop)| {
+            let (end, at) = stop.find(new, old)?;
+            Some((end, at, number))
+        });
+        if let Some((_, at, number)) = found.min() {
             out.push_str(self.held.get(..at).unwrap_or_default());
             self.held.clear();
             self.bytes.clear();
-            return Pushed::Stopped;
+            return Pushed::Stopped(number);
         }
         let keep = self.stops.iter().map(|stop| stop.matched).max().unwrap_or(0);
         let leave = self.held.len().saturating_sub(keep);
@@ -145,8 +150,8 @@ mod tests {
         let mut assembler = TextAssembler::new(stops.iter().map(|s| (*s).to_owned()).collect());
         let mut out = String::new();
         for piece in pieces {
-            if assembler.push(piece, &mut out) == Pushed::Stopped {
-                return (out, Pushed::Stopped);
+            if let stopped @ Pushed::Stopped(_) = assembler.push(piece, &mut out) {
+                return (out, stopped);
             }
         }
         assembler.finish(&mut out);
@@ -156,9 +161,10 @@ mod tests {
     #[test]
     fn of_stop_texts_that_overlap_the_first_complete_one_counts_however_the_text_is_cut() {
         let bytewise: Vec<&[u8]> = b"xabaa".chunks(1).collect();
-        assert_eq!(run(&["aba", "b"], &bytewise), ("xa".to_owned(), Pushed::Stopped));
-        assert_eq!(run(&["aba", "b"], &[b"xabaa"]), ("xa".to_owned(), Pushed::Stopped));
-        assert_eq!(run(&["ba", "aba"], &[b"xabaa"]), ("x".to_owned(), Pushed::Stopped), "the longer one");
+        assert_eq!(run(&["aba", "b"], &bytewise), ("xa".to_owned(), Pushed::Stopped(1)));
+        assert_eq!(run(&["aba", "b"], &[b"xabaa"]), ("xa".to_owned(), Pushed::Stopped(1)));
+        assert_eq!(run(&["ba", "aba"], &[b"xabaa"]), ("x".to_owned(), Pushed::Stopped(1)), "the longer one");
+        assert_eq!(run(&["ba", "ba"], &[b"xabaa"]), ("xa".to_owned(), Pushed::Stopped(0)), "the first of equal ones");
     }
 
     #[test]
@@ -180,18 +186,18 @@ mod tests {
 
     #[test]
     fn a_stop_text_over_several_tokens_never_leaves() {
-        assert_eq!(run(&["three"], &[b"one two th", b"r", b"ee four"]), ("one two ".into(), Pushed::Stopped));
+        assert_eq!(run(&["three"], &[b"one two th", b"r", b"ee four"]), ("one two ".into(), Pushed::Stopped(0)));
     }
 
     #[test]
     fn the_earliest_stop_wins() {
-        assert_eq!(run(&["yy", "x"], &[b"ax", b"yy"]), ("a".into(), Pushed::Stopped));
+        assert_eq!(run(&["yy", "x"], &[b"ax", b"yy"]), ("a".into(), Pushed::Stopped(1)));
     }
 
     #[test]
     fn a_stop_text_that_repeats_itself_is_found() {
-        assert_eq!(run(&["aab"], &[b"aa", b"ab"]), ("a".into(), Pushed::Stopped));
-        assert_eq!(run(&["abcabd"], &[b"abcabca", b"bd"]), ("abc".into(), Pushed::Stopped));
+        assert_eq!(run(&["aab"], &[b"aa", b"ab"]), ("a".into(), Pushed::Stopped(0)));
+        assert_eq!(run(&["abcabd"], &[b"abcabca", b"bd"]), ("abc".into(), Pushed::Stopped(0)));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, MAX_READOUT_
 
 /// The most stop texts, and stop tokens, of a run.
 const MAX_STOPS: usize = 64;
+/// The most control tokens of a run whose text leaves.
+const MAX_SHOWN: usize = 64;
 /// The longest stop text, in bytes.
 const MAX_STOP_TEXT: usize = 1024;
 /// The longest name of a saved session, in bytes.
@@ -40,6 +42,10 @@ pub(crate) fn generate(options: &GenerateOptions, vocab: u32) -> Result<(), Erro
         return refuse(format!("each stop text must have 1 to {MAX_STOP_TEXT} bytes"));
     }
     tokens(&options.stop_tokens, vocab)?;
+    if options.shown.len() > MAX_SHOWN {
+        return refuse(format!("the text of at most {MAX_SHOWN} control tokens can be shown"));
+    }
+    tokens(&options.shown, vocab)?;
     if options.bias.len() > MAX_BIAS {
         return refuse(format!("at most {MAX_BIAS} tokens can be biased"));
     }
@@ -185,6 +191,8 @@ mod tests {
         assert!(refused(|o| o.sampling.dry = Some(dry)).contains("dry window"));
         assert!(refused(|o| o.stop_text = vec![String::new()]).contains("stop text"));
         assert!(refused(|o| o.stop_tokens = vec![10]).contains("token 10"));
+        assert!(refused(|o| o.shown = vec![1, 10]).contains("token 10"));
+        assert!(refused(|o| o.shown = vec![1; 65]).contains("at most 64 control tokens"));
         assert!(refused(|o| o.bias = vec![(11, 0.0)]).contains("token 11"));
         assert!(refused(|o| o.bias = vec![(1, f32::INFINITY)]).contains("bias"));
         assert!(refused(|o| o.top_logprobs = Some(21)).contains("top-logprobs"));

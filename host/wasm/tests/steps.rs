@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::Bench;
-use nala_engine::fake::Fake;
+use nala_engine::fake::{Fake, USER};
 use nala_engine::{BatchEntry, LoadedModel};
 use nala_wasm::{Limits, RuntimeConfig};
 
@@ -40,6 +40,18 @@ async fn sessions_are_computed_with_the_adapter_they_name() {
     assert!(said[0] == "def" && said[1] != said[0] && said[2] != said[1], "{told}");
     let wrong = words.next().unwrap();
     assert!(wrong.contains("InvalidArgument") && wrong.contains("one, two"), "{told}");
+    bench.until_empty().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_shows_the_control_tokens_it_is_told_and_says_which_text_ended_it() {
+    let said = [u32::from(b'a'), USER, u32::from(b'b'), u32::from(b'c')];
+    let script = move |tokens: &[u32]| said[(tokens.len() - 1) % said.len()];
+    let model = Fake { script: Arc::new(script), ..Fake::default() }.load();
+    let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), model);
+    let told = bench.text("/stops").await;
+    let ends = "Some(Finish::StopText(1))";
+    assert!(told.starts_with(&format!("ab {ends}, a<user>b {ends} Some(Error::InvalidArgument(")), "{told}");
     bench.until_empty().await;
 }
 

@@ -8,12 +8,7 @@ use crate::notation::{
 
 pub(super) static FUNCTIONARY_3_1: Notation = Notation {
     blocks: &[
-        Block {
-            open: "<function=",
-            close: "</function>",
-            body: Body::Named(Naming::Tag),
-            in_thought: InThought::Text,
-        },
+        Block { open: "<function=", close: "</function>", body: Body::Named(Naming::Tag), in_thought: InThought::Text },
         Block {
             open: "<|python_tag|>",
             close: "",
@@ -125,7 +120,11 @@ pub(super) static HARMONY: Notation = Notation {
         },
     ],
     silent: &["<|end|>", "<|return|>", "<|call|>"],
-    prompts: &["<|start|>assistant", "<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>analysis<|message|>"],
+    prompts: &[
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|>",
+        "<|start|>assistant<|channel|>analysis<|message|>",
+    ],
     inner: &["<|start|>", "<|message|>", "<|constrain|>"],
     forced: Forcing::Named {
         prefix: "<|channel|>commentary to=functions.",
@@ -137,12 +136,7 @@ pub(super) static HARMONY: Notation = Notation {
 
 pub(super) static MUSE_GLIMMER: Notation = Notation {
     blocks: &[
-        Block {
-            open: "<|start|>assistant",
-            close: "",
-            body: Body::Header(Header::Muse),
-            in_thought: InThought::Ends,
-        },
+        Block { open: "<|start|>assistant", close: "", body: Body::Header(Header::Muse), in_thought: InThought::Ends },
         Block {
             open: "<atem:function_calls>",
             close: "</atem:function_calls>",
@@ -173,12 +167,7 @@ pub(super) static MUSE_GLIMMER: Notation = Notation {
 
 pub(super) static GEMMA_4: Notation = Notation {
     thoughts: &[Thought { open: "<|channel>thought\n", close: "<channel|>", place: Place::Anywhere }],
-    blocks: &[Block {
-        open: "<|tool_call>",
-        close: "<tool_call|>",
-        body: Body::Gemma,
-        in_thought: InThought::Ends,
-    }],
+    blocks: &[Block { open: "<|tool_call>", close: "<tool_call|>", body: Body::Gemma, in_thought: InThought::Ends }],
     inner: &[GEMMA_QUOTE],
     forced: Forcing::Named { prefix: "<|tool_call>call:", between: "", after: "" },
     ..Notation::NONE

@@ -6,11 +6,8 @@ const fn json(open: &'static str, close: &'static str, in_thought: InThought) ->
     Block { open, close, body: Body::Json(Keys::Fixed), in_thought }
 }
 
-pub(super) static HERMES: Notation = Notation {
-    thoughts: &[THINK],
-    blocks: &[json("<tool_call>", "</tool_call>", InThought::Text)],
-    ..Notation::NONE
-};
+pub(super) static HERMES: Notation =
+    Notation { thoughts: &[THINK], blocks: &[json("<tool_call>", "</tool_call>", InThought::Text)], ..Notation::NONE };
 
 pub(super) static GENERIC: Notation = Notation {
     thoughts: &[THINK],
@@ -28,7 +25,12 @@ pub(super) static LLAMA_3: Notation = Notation {
 };
 
 pub(super) static PYTHONIC: Notation = Notation {
-    blocks: &[Block { open: "<|python_start|>", close: "<|python_end|>", body: Body::Python, in_thought: InThought::Ends }],
+    blocks: &[Block {
+        open: "<|python_start|>",
+        close: "<|python_end|>",
+        body: Body::Python,
+        in_thought: InThought::Ends,
+    }],
     bare: Bare::Python,
     forced: Forcing::Object { prefix: "", keys: ("name", "parameters"), after: "", again: None },
     ..Notation::NONE
@@ -79,10 +81,7 @@ pub(super) static GRANITE_3: Notation = Notation {
 };
 
 pub(super) static FUNCTOOLS: Notation = Notation {
-    blocks: &[
-        json("functools[", "", InThought::Text),
-        json("<|tool_call|>", "<|/tool_call|>", InThought::Ends),
-    ],
+    blocks: &[json("functools[", "", InThought::Text), json("<|tool_call|>", "<|/tool_call|>", InThought::Ends)],
     forced: Forcing::Array { prefix: "functools", keys: Some(("name", "arguments")), after: "" },
     ..Notation::NONE
 };
@@ -101,53 +100,32 @@ pub(super) static APERTUS: Notation = Notation {
 
 pub(super) static APRIEL: Notation = Notation {
     thoughts: &[
-        Thought {
-            open: "Here are my reasoning steps:\n",
-            close: "[BEGIN FINAL RESPONSE]",
-            place: Place::Beginning,
-        },
+        Thought { open: "Here are my reasoning steps:\n", close: "[BEGIN FINAL RESPONSE]", place: Place::Beginning },
         Thought { open: "<thinking>", close: "</thinking>", place: Place::Beginning },
     ],
     blocks: &[json("<tool_calls>", "</tool_calls>", InThought::Text)],
     silent: &["[END FINAL RESPONSE]"],
-    forced: Forcing::Array {
-        prefix: "<tool_calls>",
-        keys: Some(("name", "arguments")),
-        after: "</tool_calls>",
-    },
+    forced: Forcing::Array { prefix: "<tool_calls>", keys: Some(("name", "arguments")), after: "</tool_calls>" },
     ..Notation::NONE
 };
 
 pub(super) static NEMOTRON_NANO_2: Notation = Notation {
     thoughts: &[THINK],
     blocks: &[json("<TOOLCALL>", "</TOOLCALL>", InThought::Text)],
-    forced: Forcing::Array {
-        prefix: "<TOOLCALL>",
-        keys: Some(("name", "arguments")),
-        after: "</TOOLCALL>",
-    },
+    forced: Forcing::Array { prefix: "<TOOLCALL>", keys: Some(("name", "arguments")), after: "</TOOLCALL>" },
     ..Notation::NONE
 };
 
 pub(super) static MINIMAX_M1: Notation = Notation {
     thoughts: &[THINK],
     blocks: &[json("<tool_calls>", "</tool_calls>", InThought::Text)],
-    forced: Forcing::Object {
-        prefix: "<tool_calls>\n",
-        keys: ("name", "arguments"),
-        after: "",
-        again: Some("\n"),
-    },
+    forced: Forcing::Object { prefix: "<tool_calls>\n", keys: ("name", "arguments"), after: "", again: Some("\n") },
     ..Notation::NONE
 };
 
 pub(super) static COMMAND_R_PLUS: Notation = Notation {
     blocks: &[Block { open: "Action:", close: "", body: Body::FencedJson, in_thought: InThought::Text }],
-    forced: Forcing::Array {
-        prefix: "Action:\n```json\n",
-        keys: Some(("tool_name", "parameters")),
-        after: "\n```",
-    },
+    forced: Forcing::Array { prefix: "Action:\n```json\n", keys: Some(("tool_name", "parameters")), after: "\n```" },
     ..Notation::NONE
 };
 
@@ -175,11 +153,6 @@ pub(super) static GIGACHAT_3: Notation = Notation {
 pub(super) static GIGACHAT_3_1: Notation = Notation {
     blocks: &[json("<|function_call|>", "<|message_sep|>", InThought::Ends)],
     silent: &["<|message_sep|>"],
-    forced: Forcing::Object {
-        prefix: "<|function_call|>",
-        keys: ("name", "arguments"),
-        after: "",
-        again: None,
-    },
+    forced: Forcing::Object { prefix: "<|function_call|>", keys: ("name", "arguments"), after: "", again: None },
     ..Notation::NONE
 };

@@ -47,12 +47,7 @@ pub(super) static SEED_OSS: Notation = Notation {
         body: Body::Tagged(QWEN_TAGS),
         in_thought: InThought::Ends,
     }],
-    forced: Forcing::Object {
-        prefix: "<seed:tool_call>\n",
-        keys: ("name", "arguments"),
-        after: "",
-        again: None,
-    },
+    forced: Forcing::Object { prefix: "<seed:tool_call>\n", keys: ("name", "arguments"), after: "", again: None },
     ..Notation::NONE
 };
 
@@ -69,12 +64,7 @@ pub(super) static GLM: Notation = Notation {
         in_thought: InThought::Text,
     }],
     inner: &["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"],
-    forced: Forcing::Object {
-        prefix: "<tool_call>",
-        keys: ("name", "arguments"),
-        after: "",
-        again: None,
-    },
+    forced: Forcing::Object { prefix: "<tool_call>", keys: ("name", "arguments"), after: "", again: None },
     ..Notation::NONE
 };
 
@@ -232,11 +222,7 @@ pub(super) static MINICPM_5: Notation = Notation {
 };
 
 pub(super) static KIMI_K3: Notation = Notation {
-    thoughts: &[Thought {
-        open: "<|open|>think<|sep|>",
-        close: "<|close|>think<|sep|>",
-        place: Place::Anywhere,
-    }],
+    thoughts: &[Thought { open: "<|open|>think<|sep|>", close: "<|close|>think<|sep|>", place: Place::Anywhere }],
     blocks: &[Block {
         open: "<|open|>call tool=\"",
         close: "",

@@ -121,7 +121,7 @@ fn breakers(model: &Model, options: &Options) -> Result<Vec<Token>, ApiError> {
     options.dry_breakers.iter().map(one).collect()
 }
 
-fn options_of(ask: &Ask, max_new: u32, dry_breakers: Vec<Token>, _shown: Vec<Token>) -> GenerateOptions {
+fn options_of(ask: &Ask, max_new: u32, dry_breakers: Vec<Token>, shown_tokens: Vec<Token>) -> GenerateOptions {
     let mut sampler = ask.options.sampler;
     // The penalties never look at the prompt.
     sampler.penalty_window = sampler.penalty_window.min(max_new);
@@ -133,6 +133,7 @@ fn options_of(ask: &Ask, max_new: u32, dry_breakers: Vec<Token>, _shown: Vec<Tok
         stop_text: ask.options.stop.clone(),
         ignore_end: ask.options.at_end == AtEnd::GoOn,
         dry_breakers,
+        shown_tokens,
         bias: ask.options.bias.clone(),
         top_logprobs: ask.options.top_logprobs,
         flush_tokens,

@@ -7,6 +7,7 @@ use nala_sdk::llm::{Info, Model, Token};
 use super::length;
 use crate::ask::{Ask, Conversation, Last, Prompt};
 use crate::error::ApiError;
+use crate::parameters::output::Output;
 
 /// From here on a renderer that fails is taken to have failed for the length of
 /// the conversation: it has memory for a few copies of some megabytes.
@@ -33,14 +34,24 @@ pub(crate) struct Written {
     pub(super) forced: Option<Forced>,
 }
 
+/// The end of a text, in which the answer may have begun.
+fn tail(text: &str) -> &str {
+    let mut at = text.len().saturating_sub(TAIL);
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    text.get(at..).unwrap_or_default()
+}
+
+fn end_of(pieces: &[Piece]) -> String {
+    let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    tail(&text).to_owned()
+}
+
 impl Written {
     /// The end of the text, in which the answer may have begun.
     pub(super) fn tail(&self) -> &str {
-        let mut at = self.text.len().saturating_sub(TAIL);
-        while !self.text.is_char_boundary(at) {
-            at += 1;
-        }
-        self.text.get(at..).unwrap_or_default()
+        tail(&self.text)
     }
 
     /// The control tokens that have to be seen to read the answer.
@@ -62,7 +73,7 @@ pub(crate) fn write(model: &Model, info: &Info, ask: &Ask) -> Result<Written, Ap
     let plain =
         |tokens, text: &str| Written { tokens, text: text.to_owned(), format: None, tools: vec![], forced: None };
     match &ask.prompt {
-        Prompt::Conversation(conversation) => converse(model, info, ask.param, conversation),
+        Prompt::Conversation(conversation) => converse(model, info, ask.param, conversation, &ask.options.output),
         Prompt::Text(text) => {
             length::refuse_what_never_fits(ask.param, text.len(), info.ctx_max)?;
             Ok(plain(chat::encode(model, &[piece(Origin::User, text)])?, text))
@@ -86,7 +97,13 @@ fn piece(origin: Origin, text: &str) -> Piece {
     Piece { origin, text: text.to_owned() }
 }
 
-fn converse(model: &Model, info: &Info, param: &str, conversation: &Conversation) -> Result<Written, ApiError> {
+fn converse(
+    model: &Model,
+    info: &Info,
+    param: &str,
+    conversation: &Conversation,
+    output: &Output,
+) -> Result<Written, ApiError> {
     let bytes = length::text_bytes(&conversation.messages);
     length::refuse_what_never_fits(param, bytes, info.ctx_max)?;
     let template = Template::of(model);
@@ -96,6 +113,12 @@ fn converse(model: &Model, info: &Info, param: &str, conversation: &Conversation
         other => ApiError::from(nala_sdk::Error::from(other)).about(param),
     })?;
     let forced = forced(format, conversation)?;
+    // What follows a grammar from its first token on has no room for a thought.
+    if (forced.is_some() || output != &Output::Free)
+        && let Some(end) = format.end_of_thought(&end_of(&pieces))
+    {
+        pieces.push(piece(Origin::Template, end));
+    }
     if let Some(forced) = &forced {
         pieces.push(piece(Origin::Template, &forced.prefix));
     }

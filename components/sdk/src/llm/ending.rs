@@ -43,7 +43,7 @@ impl Ending {
 /// text ended.
 fn cut_short(finish: Finish) -> Option<Error> {
     match finish {
-        Finish::StopToken | Finish::StopText | Finish::Length | Finish::ContextFull | Finish::ConstraintDone => None,
+        Finish::StopToken | Finish::StopText(_) | Finish::Length | Finish::ContextFull | Finish::ConstraintDone => None,
         Finish::Deadline => Some(Error::Deadline),
         Finish::Cancelled => Some(Error::Cancelled),
         Finish::Preempted => Some(Error::Evicted),
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_proper_end_is_the_last_chunk() {
-        for finish in [Finish::StopToken, Finish::StopText, Finish::Length, Finish::ContextFull, Finish::ConstraintDone]
+        for finish in
+            [Finish::StopToken, Finish::StopText(1), Finish::Length, Finish::ContextFull, Finish::ConstraintDone]
         {
             let (first, last) = (chunk("a", None), chunk("b", Some(finish)));
             assert_eq!(all(vec![Ok(Some(first.clone())), Ok(Some(last.clone()))]), [Ok(first), Ok(last)]);

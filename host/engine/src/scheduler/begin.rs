@@ -106,6 +106,7 @@ impl<C: Clock> Scheduler<C> {
             text: TextAssembler::new(options.stop_text),
             left: options.max_new,
             stop_tokens: options.stop_tokens,
+            shown: options.shown,
             ends_at_model_end: !options.ignore_end,
             deadline: options.deadline.map(|d| now + d),
             wait: Wait::new(now),

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::options::{Finish, PrefillInfo, Reading, Readout, Sampled};
 use crate::outbox::Writer;
 use crate::sampling::Sampler;
-use crate::text::TextAssembler;
+use crate::text::{Pushed, TextAssembler};
 use crate::{SeqId, Token};
 
 /// A session: its tokens, how many of them the backend holds, and what is being
@@ -119,6 +119,8 @@ pub(super) struct Run {
     pub(super) text: TextAssembler,
     pub(super) left: u32,
     pub(super) stop_tokens: Vec<Token>,
+    /// Control tokens whose text leaves.
+    pub(super) shown: Vec<Token>,
     pub(super) ends_at_model_end: bool,
     pub(super) deadline: Option<Duration>,
     pub(super) wait: Wait,
@@ -301,8 +303,8 @@ impl Run {
         let mut text = String::new();
         let pushed = self.text.push(piece, &mut text);
         self.outbox.push(sampled, &text, now);
-        if pushed == crate::text::Pushed::Stopped {
-            Some(Finish::StopText)
+        if let Pushed::Stopped(number) = pushed {
+            Some(Finish::StopText(number))
         } else if self.left == 0 {
             Some(Finish::Length)
         } else if tokens.len() >= limit as usize {
@@ -315,7 +317,7 @@ impl Run {
     /// Ends the run; text that was held back leaves with it.
     pub(super) fn finish(mut self, finish: Finish) {
         let mut text = String::new();
-        if finish != Finish::StopText {
+        if !matches!(finish, Finish::StopText(_)) {
             self.text.finish(&mut text);
         }
         self.outbox.close(Ok((finish, &text)));

@@ -62,7 +62,8 @@ impl Chooser {
         let run: &mut Run = run;
         self.metrics.generated_tokens.inc();
         self.piece.clear();
-        if let Err(error) = self.tokenizer.piece(sampled.token, false, &mut self.piece) {
+        let is_shown = run.shown.contains(&sampled.token);
+        if let Err(error) = self.tokenizer.piece(sampled.token, is_shown, &mut self.piece) {
             return Outcome::Fails(error);
         }
         let ends = self.tokenizer.end_tokens();

@@ -8,6 +8,7 @@ mod pressure;
 mod random;
 mod sessions;
 mod steps;
+mod stops;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -231,7 +232,7 @@ fn the_models_end_and_stop_tokens_end_a_run() {
     let run = bench.generate(id, GenerateOptions { stop_text: vec!["de".into()], ..GenerateOptions::greedy(9) });
     bench.settle();
     let all = drain(&run);
-    assert_eq!((all.text.as_str(), all.finish), ("c", Some(Finish::StopText)));
+    assert_eq!((all.text.as_str(), all.finish), ("c", Some(Finish::StopText(0))));
 }
 
 #[test]

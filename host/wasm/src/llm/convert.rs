@@ -63,6 +63,7 @@ pub(super) fn options(options: wit::GenerateOptions) -> engine::GenerateOptions 
         max_new: options.max_new,
         stop_tokens: options.stop_tokens,
         stop_text: options.stop_text,
+        shown: options.shown_tokens,
         ignore_end: options.ignore_end,
         bias: options.bias.into_iter().map(|b| (b.id, b.add)).collect(),
         top_logprobs: options.top_logprobs,
@@ -125,7 +126,7 @@ fn sampled(token: engine::Sampled) -> wit::Sampled {
 fn finish(finish: engine::Finish) -> wit::Finish {
     match finish {
         engine::Finish::StopToken => wit::Finish::StopToken,
-        engine::Finish::StopText => wit::Finish::StopText,
+        engine::Finish::StopText(which) => wit::Finish::StopText(which),
         engine::Finish::Length => wit::Finish::Length,
         engine::Finish::ContextFull => wit::Finish::ContextFull,
         engine::Finish::ConstraintDone => wit::Finish::ConstraintDone,

@@ -43,7 +43,7 @@ pub(crate) fn grammars() -> String {
     let number = say(&session, 3);
     format!(
         "{text:?} {} {} {same} {again} {free:?} warned {} {} {} {number:?}",
-        finish == Some(Finish::ConstraintDone),
+        matches!(finish, Some(Finish::ConstraintDone)),
         forced > 5,
         warned.unwrap().warnings().len(),
         json.warnings().len(),

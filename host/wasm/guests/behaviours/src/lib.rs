@@ -87,6 +87,7 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/steps-huge" => text(out, &step::huge(query.parse().unwrap_or(0))),
             "/steps-many" => text(out, &step::many(query.parse().unwrap_or(0))),
             "/adapters" => text(out, &model::adapters()),
+            "/stops" => text(out, &model::stops()),
             "/inject" => text(out, &step::inject()),
             "/priorities" => text(out, &step::priorities(query.parse().unwrap_or(0))),
             "/pollable" => text(out, &model::pollable()),

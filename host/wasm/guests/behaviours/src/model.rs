@@ -42,6 +42,7 @@ pub(crate) fn options(max_new: u32) -> GenerateOptions {
         max_new,
         stop_tokens: vec![],
         stop_text: vec![],
+        shown_tokens: vec![],
         ignore_end: true,
         bias: vec![],
         dry_breakers: vec![],
@@ -90,6 +91,28 @@ pub(crate) fn say(session: &Session, n: u32) -> String {
         text += &chunk.text;
     }
     text
+}
+
+/// Runs that show control tokens and end at a text.
+pub(crate) fn stops() -> String {
+    let model = Model::open(&model::available()[0]).unwrap();
+    let stop_text = vec!["never".to_owned(), "c".to_owned()];
+    let mut told = Vec::new();
+    for shown_tokens in [vec![], model.encode("<user>", true).unwrap()] {
+        let session = Session::open(&model, &SESSION).unwrap();
+        session.prefill(&model.encode("!", false).unwrap()).unwrap();
+        let run =
+            session.generate(&GenerateOptions { shown_tokens, stop_text: stop_text.clone(), ..options(9) }).unwrap();
+        let (mut text, mut finish) = (String::new(), None);
+        while let Some(chunk) = run.next().unwrap() {
+            text += &chunk.text;
+            finish = chunk.finish;
+        }
+        told.push(format!("{text} {finish:?}"));
+    }
+    let session = Session::open(&model, &SESSION).unwrap();
+    let wrong = session.generate(&GenerateOptions { shown_tokens: vec![1_000_000], ..options(9) }).err();
+    format!("{} {wrong:?}", told.join(", "))
 }
 
 /// What the model says with each of its adapters, and without; then what one that
