@@ -1,7 +1,6 @@
 """What is no answer, through OpenAI's client: errors, retries, time-outs, hanging up."""
 
 import asyncio
-import time
 
 import openai
 from openai import AsyncOpenAI, OpenAI
@@ -40,9 +39,7 @@ def what_cannot_help_is_not_tried_again():
     again = client.with_options(max_retries=2)
     raw = again.chat.completions.with_raw_response.create(**ASKED, max_tokens=1)
     assert raw.retries_taken == 0, raw.retries_taken
-    began = time.monotonic()
     refused(openai.BadRequestError, lambda: again.chat.completions.create(**ASKED | {"temperature": 9}))
-    
 
 
 def a_client_that_gives_up_leaves_the_server_free():
