@@ -32,19 +32,26 @@ pub(crate) async fn calls(stream: &Stream, keys: Keys, doubt: Doubt) -> Result<(
     if !matches!(stream.must_peek().await?, '{' | '[') {
         return Err(Failure::NotACall);
     }
+    let mut count = 0usize;
     loop {
         match stream.peek().await {
-            Some('{') => match keys {
-                Keys::Fixed => object(stream, doubt).await?,
-                Keys::Name => named_objects(stream).await?,
-            },
+            Some('{') => {
+                match keys {
+                    Keys::Fixed => object(stream, doubt).await?,
+                    Keys::Name => named_objects(stream).await?,
+                }
+                count += 1;
+            }
             // Brackets beyond those that belong here are taken too: small models
             // write them.
             Some('[' | ']' | '}' | ',' | ';') => {
                 stream.take().await?;
             }
             Some(c) if c.is_whitespace() => stream.blanks().await?,
-            _ => return Ok(()),
+            _ if count > 0 => return Ok(()),
+            None => return Err(Failure::End),
+            _ if doubt == Doubt::Bare => return Err(Failure::NotACall),
+            _ => return Err(stream.expected("a call as a JSON object")),
         }
     }
 }

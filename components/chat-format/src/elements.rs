@@ -32,7 +32,7 @@ pub(crate) async fn calls(stream: &Stream, tools: &[Tool]) -> Result<(), Failure
     let mut count = 0usize;
     while stream.eat(&[INVOKE]).await.is_some() {
         count += 1;
-        let (name, _) = stream.until(&["\">"]).await?;
+        let (name, _) = stream.name(&["\">"]).await?;
         stream.skip("\">");
         stream.start_call(&name, None);
         arguments(stream, tools, &name).await?;

@@ -100,49 +100,46 @@ fn write(forcing: Forcing, tools: &[&Tool], parallel: Parallel) -> Forced {
         Parallel::Allowed => MOST_CALLS - 1,
         Parallel::Single => 0,
     };
-    let (prefix, start, call): (String, String, &dyn Fn(&str) -> (String, String)) = match forcing {
-        Forcing::Object { prefix, keys, after, again } => {
-            let start = match again {
-                Some(again) if others > 0 => format!("call ({} call){{0,{others}}}", text(again)),
-                _ => "call".to_owned(),
-            };
-            (prefix.to_owned(), start, &move |name| {
-                let (before, end) = object(keys, name);
-                (before, end + after)
-            })
+    let mut prefix = match forcing {
+        Forcing::Object { prefix, .. } | Forcing::Array { prefix, .. } | Forcing::Named { prefix, .. } => {
+            prefix.to_owned()
         }
-        Forcing::Array { prefix, keys, after } => {
-            let start = match others {
-                0 => format!("\"[\" call {}", text(&format!("]{after}"))),
-                _ => format!("\"[\" call (\", \" call){{0,{others}}} {}", text(&format!("]{after}"))),
-            };
-            (prefix.to_owned(), start, &move |name| match keys {
-                Some(keys) => object(keys, name),
-                None => (format!("{{{}: ", quote(name)), "}".to_owned()),
-            })
-        }
-        Forcing::Named { prefix, between, after } => match tools {
-            [tool] => {
-                let prefix = format!("{prefix}{}{between}", tool.name);
-                (prefix, "call".to_owned(), &move |_| (String::new(), after.to_owned()))
-            }
-            _ => (prefix.to_owned(), "call".to_owned(), &move |name| (format!("{name}{between}"), after.to_owned())),
-        },
     };
+    let start = match forcing {
+        Forcing::Object { again: Some(again), .. } if others > 0 => {
+            format!("call ({} call){{0,{others}}}", text(again))
+        }
+        Forcing::Object { .. } | Forcing::Named { .. } => "call".to_owned(),
+        Forcing::Array { after, .. } if others > 0 => {
+            format!("\"[\" call (\", \" call){{0,{others}}} {}", text(&format!("]{after}")))
+        }
+        Forcing::Array { after, .. } => format!("\"[\" call {}", text(&format!("]{after}"))),
+    };
+    if let (Forcing::Named { between, .. }, [tool]) = (forcing, tools) {
+        prefix.push_str(&tool.name);
+        prefix.push_str(between);
+    }
     let mut grammar = format!("start: {start}\n");
     let alternatives: Vec<String> = (0..tools.len()).map(|n| format!("call_{n}")).collect();
     grammar.push_str(&format!("call: {}\n", alternatives.join(" | ")));
     for (n, tool) in tools.iter().enumerate() {
-        let (before, end) = call(&tool.name);
+        let name = &tool.name;
+        let (before, end) = match forcing {
+            Forcing::Object { keys, after, .. } => (object(keys, name), format!("}}{after}")),
+            Forcing::Array { keys: Some(keys), .. } => (object(keys, name), "}".to_owned()),
+            Forcing::Array { keys: None, .. } => (format!("{{{}: ", quote(name)), "}".to_owned()),
+            Forcing::Named { after, .. } if tools.len() == 1 => (String::new(), after.to_owned()),
+            Forcing::Named { between, after, .. } => (format!("{name}{between}"), after.to_owned()),
+        };
         grammar.push_str(&format!("call_{n}: {}arguments_{n}{}\n", part(&before, "", " "), part(&end, " ", "")));
         grammar.push_str(&format!("arguments_{n}: %json {}\n", Value::Object(schema(tool))));
     }
     Forced { prefix, grammar }
 }
 
-/// What stands before and after the arguments in an object.
-fn object((name_key, arguments_key): (&str, &str), name: &str) -> (String, String) {
-    (format!("{{\"{name_key}\": {}, \"{arguments_key}\": ", quote(name)), "}".to_owned())
+/// What stands before the arguments in an object.
+fn object((name_key, arguments_key): (&str, &str), name: &str) -> String {
+    format!("{{\"{name_key}\": {}, \"{arguments_key}\": ", quote(name))
 }
 
 /// A text as Lark has it.

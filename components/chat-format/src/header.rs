@@ -40,6 +40,7 @@ pub(crate) async fn read(stream: &Stream, kind: Header, open: &str) -> Result<Me
             header.push_str(INNER.get(marker).copied().unwrap_or_default());
             continue;
         }
+        stream.skip_cut_off(&[MESSAGE, CHANNEL, "<|constrain|>"]);
         let next = stream.must_peek().await?;
         if !(next.is_alphanumeric() || " ._-=:/".contains(next)) || header.len() > LONGEST {
             return Err(Failure::NotACall);

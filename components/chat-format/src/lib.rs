@@ -27,6 +27,9 @@ mod template;
 mod tool;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 pub use event::Event;
 pub use force::{Forced, Impossible, force};
 pub use format::Format;

@@ -144,12 +144,8 @@ pub(crate) async fn gemma_call(stream: &Stream) -> Result<(), Failure> {
         stream.must_peek().await?;
         return Err(Failure::NotACall);
     }
-    let (name, _) = stream.until(&["{"]).await?;
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(Failure::NotACall);
-    }
-    stream.start_call(name, None);
+    let (name, _) = stream.name(&["{"]).await?;
+    stream.start_call(&name, None);
     literal(stream, Dialect::Gemma, NESTING).await?;
     stream.end_call();
     Ok(())

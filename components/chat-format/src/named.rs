@@ -24,12 +24,12 @@ pub(crate) async fn call(stream: &Stream, tools: &[Tool], naming: Naming) -> Res
         Naming::Solar => {
             let (id, _) = stream.until(&["<|tool_call:name|>"]).await?;
             stream.skip("<|tool_call:name|>");
-            let (name, _) = stream.until(&["<|tool_call:args|>"]).await?;
+            let (name, _) = stream.name(&["<|tool_call:args|>"]).await?;
             stream.skip("<|tool_call:args|>");
             json(stream, &name, Some(id)).await?;
         }
         Naming::Tag => {
-            let (name, _) = stream.until(&[">"]).await?;
+            let (name, _) = stream.name(&[">"]).await?;
             stream.skip(">");
             stream.blanks().await?;
             if stream.must_peek().await? != '{' {
@@ -44,10 +44,6 @@ pub(crate) async fn call(stream: &Stream, tools: &[Tool], naming: Naming) -> Res
 
 /// Reads arguments after a name.
 async fn json(stream: &Stream, name: &str, id: Option<String>) -> Result<(), Failure> {
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(Failure::NotACall);
-    }
     stream.blanks().await?;
     whole(stream, name, id.filter(|id| !id.is_empty())).await
 }
@@ -59,7 +55,7 @@ async fn mistral(stream: &Stream) -> Result<(), Failure> {
     if stream.ahead(&["{", "[{", "[ ", "[\n", "[]"]).await.is_some() {
         return calls(stream, Keys::Fixed, Doubt::Marked).await;
     }
-    let (name, end) = stream.until(&[ID, ARGUMENTS, "{"]).await?;
+    let (name, end) = stream.name(&[ID, ARGUMENTS, "{"]).await?;
     let mut id = None;
     if end == 0 {
         stream.skip(ID);
@@ -71,11 +67,11 @@ async fn mistral(stream: &Stream) -> Result<(), Failure> {
 
 async fn deepseek(stream: &Stream) -> Result<(), Failure> {
     const SEPARATOR: &str = "<｜tool▁sep｜>";
-    let (mut name, _) = stream.until(&[SEPARATOR]).await?;
+    let (mut name, _) = stream.name(&[SEPARATOR]).await?;
     stream.skip(SEPARATOR);
     stream.blanks().await?;
     if stream.must_peek().await? != '{' {
-        name = stream.until(&["\n", "```", "{"]).await?.0;
+        name = stream.name(&["\n", "```", "{"]).await?.0;
         stream.blanks().await?;
     }
     let fenced = stream.eat(&["```"]).await.is_some();
@@ -92,20 +88,18 @@ async fn deepseek(stream: &Stream) -> Result<(), Failure> {
 
 async fn kimi(stream: &Stream) -> Result<(), Failure> {
     const ARGUMENTS: &str = "<|tool_call_argument_begin|>";
-    let (id, _) = stream.until(&[ARGUMENTS]).await?;
+    let (id, _) = stream.name(&[ARGUMENTS]).await?;
     stream.skip(ARGUMENTS);
-    let id = id.trim();
-    let name = id.strip_prefix("functions.").unwrap_or(id);
+    let name = id.strip_prefix("functions.").unwrap_or(&id);
     let name = match name.rsplit_once(':') {
         Some((name, index)) if index.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => name,
     };
-    json(stream, name, Some(id.to_owned())).await
+    json(stream, name, Some(id.clone())).await
 }
 
 async fn recipient(stream: &Stream, tools: &[Tool]) -> Result<Read, Failure> {
-    let (name, _) = stream.until(&["\n"]).await?;
-    let name = name.trim();
+    let (name, _) = stream.name(&["\n"]).await?;
     if name == "all" {
         stream.skip("\n");
         return Ok(Read::Text);
@@ -116,6 +110,6 @@ async fn recipient(stream: &Stream, tools: &[Tool]) -> Result<Read, Failure> {
     if stream.must_peek().await? != '{' && !tools.iter().any(|tool| tool.name == name) {
         return Err(Failure::NotACall);
     }
-    json(stream, name, None).await?;
+    json(stream, &name, None).await?;
     Ok(Read::Calls)
 }

@@ -69,6 +69,17 @@ enum After {
     Part,
 }
 
+/// A text without the blank lines before it, and without blanks in its first line
+/// if there were none: what stands between the parts of an answer.
+fn unindented(text: &str) -> &str {
+    let trimmed = text.trim_start();
+    let blanks = text.get(..text.len() - trimmed.len()).unwrap_or_default();
+    match blanks.rfind('\n') {
+        Some(line) if !trimmed.is_empty() => text.get(line + 1..).unwrap_or_default(),
+        _ => trimmed,
+    }
+}
+
 /// What the failed reading of a call was begun by.
 #[derive(Debug, Clone, Copy)]
 enum Begun {
@@ -169,11 +180,7 @@ impl Reader {
         let shown = match state.after {
             After::Text => held.as_str(),
             // Blank lines stand between the parts of an answer.
-            After::Part => {
-                let indent = held.len() - held.trim_start().len();
-                let lines = held.get(..indent).and_then(|blanks| blanks.rfind('\n')).map_or(0, |at| at + 1);
-                if indent == held.len() { "" } else { held.get(lines..).unwrap_or_default() }
-            }
+            After::Part => unindented(&held),
         };
         if !shown.is_empty() {
             state.after = After::Text;
@@ -227,15 +234,16 @@ impl Reader {
                 }
                 break;
             }
+            stream.skip_cut_off(closes);
             let Some(c) = stream.next().await else { break };
             if c.is_whitespace() && blanks.len() < BLANKS {
                 blanks.push(c);
                 continue;
             }
             blanks.push(c);
-            let lines = if said { 0 } else { blanks.rfind('\n').map_or(0, |at| at + 1) };
-            stream.reasoning(blanks.get(lines..).unwrap_or_default());
-            said = true;
+            let shown = if said { blanks.as_str() } else { unindented(&blanks) };
+            said |= !shown.is_empty();
+            stream.reasoning(shown);
             blanks.clear();
         }
         stream.end_thought();
@@ -285,6 +293,7 @@ impl Reader {
                 let blanks = stream.blanks().await;
                 let closed = !block.close.is_empty() && stream.eat(&[block.close]).await.is_some();
                 let rest = stream.release();
+                stream.skip_cut_off(&[block.close]);
                 Self::part(state);
                 if !closed && blanks.is_ok() {
                     state.blanks = rest;
@@ -379,23 +388,32 @@ impl Reader {
             _ if in_call => false,
             (Failure::NotACall, _) | (_, Begun::Bare) => true,
             (Failure::End, Begun::By(block)) => {
-                // Nothing but the marker: it may be what the text is about.
+                // Nothing that is sure to be a call: the text may be about the marker.
                 let held = stream.release();
-                let alone = held.trim() == block.open.trim();
+                let after = held.trim_start().strip_prefix(block.open).unwrap_or_default().trim_start();
+                let json = after.starts_with(['{', '[']);
                 stream.hold(held);
-                alone && ended
+                ended && !json
             }
             _ => false,
         };
         if as_text {
-            let held = stream.release();
+            let mut held = stream.release();
+            // A marker may follow the last blanks.
+            let blanks = held.split_off(held.trim_end().len());
             state.place = Place::Anywhere;
             self.restore(state, held);
+            state.blanks = blanks;
             return;
         }
         let reason = match failure {
             Failure::End if !ended && in_call => {
                 // What is there of the call was given out.
+                stream.release();
+                return;
+            }
+            // Of a header there is nothing to give out.
+            Failure::End if !ended && matches!(begun, Begun::By(Block { body: Body::Header(_), .. })) => {
                 stream.release();
                 return;
             }

@@ -172,6 +172,16 @@ impl Stream {
         Some(found)
     }
 
+    /// Takes the rest of a text that has ended within one of some markers.
+    pub(crate) fn skip_cut_off(&self, markers: &[&str]) {
+        self.with(|state| {
+            let rest = state.rest();
+            if state.ended == Some(Ended::Cut) && markers.iter().any(|marker| marker.starts_with(rest)) {
+                state.at = state.text.len();
+            }
+        });
+    }
+
     /// Takes white space.
     pub(crate) async fn blanks(&self) -> Result<(), Failure> {
         while self.peek().await.is_some_and(char::is_whitespace) {
@@ -183,6 +193,20 @@ impl Stream {
     /// Takes a text up to one of some others, which stays; tells which. Text that
     /// spans lines or is longer than a name can be is no call.
     pub(crate) async fn until(&self, ends: &[&str]) -> Result<(String, usize), Failure> {
+        self.short(ends, |_| true).await
+    }
+
+    /// The same for the name of a function: a word, perhaps with blanks around it.
+    pub(crate) async fn name(&self, ends: &[&str]) -> Result<(String, usize), Failure> {
+        let word = |text: &str| !text.trim().contains(char::is_whitespace);
+        let (text, end) = self.short(ends, word).await?;
+        match text.trim() {
+            "" => Err(Failure::NotACall),
+            name => Ok((name.to_owned(), end)),
+        }
+    }
+
+    async fn short(&self, ends: &[&str], fits: impl Fn(&str) -> bool) -> Result<(String, usize), Failure> {
         const LONGEST: usize = 256;
         let mut text = String::new();
         loop {
@@ -193,7 +217,11 @@ impl Stream {
             if next == '\n' || text.len() > LONGEST {
                 return Err(Failure::NotACall);
             }
-            text.push(self.take().await?);
+            text.push(next);
+            if !fits(&text) {
+                return Err(Failure::NotACall);
+            }
+            self.take().await?;
         }
     }
 

@@ -33,10 +33,8 @@ pub(crate) async fn calls(stream: &Stream, tools: &[Tool], tags: &Tagged) -> Res
 
 /// Reads a call from its name on.
 async fn one(stream: &Stream, tools: &[Tool], tags: &Tagged) -> Result<(), Failure> {
-    let (name, _) = named(stream, tags).await?;
-    if name.is_empty() {
-        return Err(Failure::NotACall);
-    }
+    let (name, _) = stream.name(&[tags.name_end]).await?;
+    attributes(stream, tags).await?;
     let json = tags.json.map_or(tags.call_close, |(open, _)| open);
     stream.blanks().await?;
     if stream.ahead(&[tags.argument, tags.call_close, json]).await.is_none() {
@@ -49,7 +47,7 @@ async fn one(stream: &Stream, tools: &[Tool], tags: &Tagged) -> Result<(), Failu
         stream.blanks().await?;
         match stream.eat(&[tags.argument, tags.call_close, json]).await {
             Some(0) => {
-                let (key, attributes) = named(stream, tags).await.map_err(|failure| tag(stream, failure))?;
+                let (key, attributes) = key(stream, tags).await.map_err(|failure| tag(stream, failure))?;
                 let types = told(&attributes).or_else(|| Types::of(tools, &name, &key));
                 stream.arguments(if first == First::Yes { "{" } else { "" });
                 stream.arguments(&call::key(&key, first));
@@ -63,15 +61,12 @@ async fn one(stream: &Stream, tools: &[Tool], tags: &Tagged) -> Result<(), Failu
             }
             Some(_) => {
                 call::arguments(stream).await?;
-                stream.blanks().await?;
-                if let Some((_, close)) = tags.json {
+                // The object is the whole call, whether or not the tags are closed.
+                stream.end_call();
+                for close in tags.json.iter().map(|(_, close)| *close).chain([tags.call_close]) {
+                    stream.blanks().await?;
                     stream.eat(&[close]).await;
                 }
-                stream.blanks().await?;
-                if stream.eat(&[tags.call_close]).await.is_none() {
-                    return Err(stream.expected(&format!("`{}`", tags.call_close)));
-                }
-                stream.end_call();
                 return Ok(());
             }
             None => {
@@ -90,16 +85,19 @@ fn tag(stream: &Stream, failure: Failure) -> Failure {
     }
 }
 
-/// Reads a name in a tag, and the tag's other attributes.
-async fn named(stream: &Stream, tags: &Tagged) -> Result<(String, String), Failure> {
+/// Reads the name of an argument in a tag, and the tag's other attributes.
+async fn key(stream: &Stream, tags: &Tagged) -> Result<(String, String), Failure> {
     let (name, _) = stream.until(&[tags.name_end]).await?;
+    Ok((name.trim().to_owned(), attributes(stream, tags).await?))
+}
+
+/// Reads what follows a name up to the end of its tag.
+async fn attributes(stream: &Stream, tags: &Tagged) -> Result<String, Failure> {
     stream.skip(tags.name_end);
-    let mut attributes = String::new();
-    if let Some(end) = tags.tag_end {
-        attributes = stream.until(&[end]).await?.0;
-        stream.skip(end);
-    }
-    Ok((name.trim().to_owned(), attributes))
+    let Some(end) = tags.tag_end else { return Ok(String::new()) };
+    let (attributes, _) = stream.until(&[end]).await?;
+    stream.skip(end);
+    Ok(attributes)
 }
 
 /// The type that a tag tells.
@@ -171,11 +169,8 @@ pub(crate) async fn pairs(stream: &Stream, tools: &[Tool], tags: &Pairs, close: 
     if stream.must_peek().await? == '{' {
         return call::calls(stream, Keys::Fixed, Doubt::Marked).await;
     }
-    let (name, _) = stream.until(&["\n", tags.separator, tags.key.0, close]).await?;
-    let name = name.trim();
-    if name.is_empty() || name.contains(char::is_whitespace) {
-        return Err(Failure::NotACall);
-    }
+    let (name, _) = stream.name(&["\n", tags.separator, tags.key.0, close]).await?;
+    let name = name.as_str();
     stream.eat(&[tags.separator]).await;
     stream.blanks().await?;
     if stream.ahead(&[tags.key.0, close]).await.is_none() {

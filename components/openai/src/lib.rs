@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `POST /v1/chat/completions` | an answer to a conversation, whole or streamed |
 //! | `POST /v1/responses` | the same in the shape of the Responses API |
+//! | `POST /v1/messages` | the same in the shape of Anthropic's API |
+//! | `POST /v1/messages/count_tokens` | how many tokens it would read |
 //! | `GET /v1/models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
 //!
@@ -14,6 +16,7 @@
 //! A head with status 200 goes out only when the first token is there: whatever
 //! fails before that gets its status.
 
+pub mod anthropic;
 pub mod ask;
 mod begin;
 mod brief;
@@ -33,7 +36,13 @@ use error::ApiError;
 
 /// Answers a request.
 pub fn handle(request: Request) -> Response {
-    route(request).into_response()
+    // Each API has errors of a shape of its own.
+    let anthropics = request.path().starts_with("/v1/messages") || anthropic::is_spoken_by(&request);
+    match route(request) {
+        Ok(response) => response,
+        Err(error) if anthropics => anthropic::error::response(&error, None),
+        Err(error) => error.into_response(),
+    }
 }
 
 fn route(request: Request) -> Result<Response, ApiError> {
@@ -52,6 +61,14 @@ fn route(request: Request) -> Result<Response, ApiError> {
         "/v1/responses" => {
             allow(&request, &[Method::Post])?;
             responses::respond(request)
+        }
+        "/v1/messages" => {
+            allow(&request, &[Method::Post])?;
+            anthropic::respond(request)
+        }
+        "/v1/messages/count_tokens" => {
+            allow(&request, &[Method::Post])?;
+            anthropic::respond_count(request)
         }
         "/v1/models" => {
             allow(&request, &READING)?;

@@ -1,8 +1,8 @@
 //! Calls in tags.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_cut};
+use crate::tests::answers::{reads, reads_cut};
 
 #[test]
 fn qwen_coder() {

@@ -1,7 +1,7 @@
 //! Which format a template is taken for. The excerpts are what the templates of
 //! these models have of their notation.
 
-use chat_format::Format;
+use crate::Format;
 
 const EXCERPTS: &[(Format, &str, &str)] = &[
     (

@@ -1,6 +1,6 @@
 //! Answers, read as a whole and cut everywhere.
 
-use chat_format::{Ended, Event, Format, Parser, Strict, Tool};
+use crate::{Ended, Event, Format, Parser, Strict, Tool};
 use serde_json::json;
 
 fn tool(name: &str, parameters: Option<serde_json::Value>) -> Tool {
@@ -50,6 +50,7 @@ pub(crate) fn brief(events: &[Event]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut open: Option<usize> = None;
     let mut calls = 0;
+    let mut arguments = String::new();
     for (at, event) in events.iter().enumerate() {
         let joins = at.checked_sub(1).is_some_and(|before| {
             std::mem::discriminant(&events[before]) == std::mem::discriminant(event)
@@ -70,6 +71,7 @@ pub(crate) fn brief(events: &[Event]) -> Vec<String> {
                 assert_eq!((*index, open), (calls, None), "{events:?}");
                 calls += 1;
                 open = Some(*index);
+                arguments.clear();
                 let id = id.as_ref().map(|id| format!("#{id}")).unwrap_or_default();
                 lines.push(format!("open {name}{id} "));
             }
@@ -77,14 +79,14 @@ pub(crate) fn brief(events: &[Event]) -> Vec<String> {
                 assert_eq!(open, Some(*index), "{events:?}");
                 assert!(!text.is_empty(), "{events:?}");
                 lines.last_mut().unwrap().push_str(text);
+                arguments.push_str(text);
             }
             Event::CallEnd { index } => {
                 assert_eq!(open.take(), Some(*index), "{events:?}");
                 let line = lines.last_mut().unwrap();
                 *line = line.replacen("open", "call", 1);
-                let arguments = line.splitn(3, ' ').nth(2).unwrap();
                 assert!(
-                    serde_json::from_str::<serde_json::Value>(arguments).is_ok_and(|value| value.is_object()),
+                    serde_json::from_str::<serde_json::Value>(&arguments).is_ok_and(|value| value.is_object()),
                     "{arguments}"
                 );
             }

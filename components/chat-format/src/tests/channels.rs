@@ -1,8 +1,8 @@
 //! Calls with a name before the JSON, and messages with headers.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_after, reads_cut};
+use crate::tests::answers::{reads, reads_after, reads_cut};
 
 #[test]
 fn functionary() {
@@ -104,9 +104,12 @@ fn harmony() {
         format,
         start,
         "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)",
-        &["open python ", "bad: print(1) (column 58: expected an object of arguments)"],
+        &["open python ", "bad: print(1) (column 61: expected an object of arguments)"],
     );
     reads_cut(format, "<|channel|>analysis<|message|>Hm", &["think: Hm"]);
+    reads_cut(format, "<|channel|>analysis<|message|>Hm <|en", &["think: Hm"]);
+    reads_cut(format, "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|chan", &["think: Hm"]);
+    reads_cut(format, "<|channel|>commentary to=func", &[]);
     reads_after(format, "<|start|>assistant<|channel|>analysis<|message|>", "Hm<|end|>", &["think: Hm"]);
 }
 
@@ -142,5 +145,5 @@ fn gemma_4() {
         &["call any {\"a\":[\"x\",-7,null],\"b\":{\"c\":{\"d\":\"\"}}}"],
     );
     reads(format, "<|tool_call>call:any{\"a\": \"x\"}", &["call any {\"a\":\"x\"}"]);
-    reads_cut(format, "<|tool_call>call:any{a:<|\"|>x<", &["open any {\"a\":\"x"]);
+    reads_cut(format, "<|tool_call>call:any{a:<|\"|>x<", &["open any {\"a\":\"x<"]);
 }

@@ -1,8 +1,8 @@
 //! Plain text, and how much of a text is held back.
 
-use chat_format::{Event, Format, Parser};
+use crate::{Event, Format, Parser};
 
-use crate::answers::{reads, tools};
+use crate::tests::answers::{reads, tools};
 
 #[test]
 fn plain_text_comes_out_as_it_is() {
@@ -21,7 +21,7 @@ fn reads_once(format: Format, text: &str) {
     let mut parser = Parser::new(format, &tools(), "");
     let mut events = Vec::new();
     parser.push(text, &mut events);
-    parser.finish(chat_format::Ended::Complete, &mut events);
+    parser.finish(crate::Ended::Complete, &mut events);
     let all: String =
         events.iter().map(|event| if let Event::Content(text) = event { text.as_str() } else { "?" }).collect();
     assert_eq!(all, text);
@@ -101,8 +101,8 @@ fn no_more_is_held_back_than_the_bound() {
 fn nothing_comes_after_the_end() {
     let mut parser = Parser::new(Format::Hermes, &tools(), "");
     let mut events = Vec::new();
-    parser.finish(chat_format::Ended::Cut, &mut events);
+    parser.finish(crate::Ended::Cut, &mut events);
     parser.push("more", &mut events);
-    parser.finish(chat_format::Ended::Complete, &mut events);
+    parser.finish(crate::Ended::Complete, &mut events);
     assert_eq!(events, []);
 }

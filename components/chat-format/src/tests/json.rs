@@ -1,8 +1,8 @@
 //! Calls in JSON, and in Python.
 
-use chat_format::Format;
+use crate::Format;
 
-use crate::answers::{reads, reads_cut};
+use crate::tests::answers::{reads, reads_cut};
 
 #[test]
 fn hermes() {
@@ -94,7 +94,7 @@ fn what_is_wrong_is_said() {
         format,
         "<tool_call>{\"nam<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>",
         &["bad: <tool_call>{\"nam<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call> \
-           (column 20: expected `:` after a key)"],
+           (column 19: expected `:` after a key)"],
     );
 }
 
@@ -108,7 +108,7 @@ fn what_was_cut_off_stays() {
         &["say: Hm.", "bad:  <tool_call>{\"name\": \"an (the text was cut off within the call)"],
     );
     reads_cut(format, "Hm. <tool_ca", &["say: Hm. <tool_ca"]);
-    reads_cut(format, "<tool_call>{\"name\": \"now\", \"arguments\": {}}\n</tool", &["call now {}", "say: </tool"]);
+    reads_cut(format, "<tool_call>{\"name\": \"now\", \"arguments\": {}}\n</tool", &["call now {}"]);
     reads_cut(Format::Llama3, "{\"name\": \"any\", \"para", &["say: {\"name\": \"any\", \"para"]);
     reads_cut(Format::Llama3, "{\"name\": \"any\", \"parameters\": {", &["open any {"]);
 }
@@ -210,7 +210,7 @@ fn python() {
     reads(
         format,
         "[weather(city=Rio)]",
-        &["open weather {\"city\":", "bad: Rio)] (column 18: expected a value instead of `Rio`)"],
+        &["open weather {\"city\":", "bad: Rio)] (column 17: expected a value instead of `Rio`)"],
     );
     reads_cut(format, "[weather(city='Ri", &["open weather {\"city\":\"Ri"]);
 }
