@@ -18,36 +18,39 @@ pub enum Runner {
 }
 
 impl Runner {
-    fn program(self) -> PathBuf {
-        match self {
-            Self::Python => paths::installed(".venv/bin/python"),
-            Self::PythonBefore => paths::installed(".venv-openai2/bin/python"),
-            Self::Node => paths::installed(".venv/bin/node"),
-        }
-    }
-
-    fn folder(self) -> PathBuf {
-        paths::root().join(match self {
-            Self::Python | Self::PythonBefore => "tests/python",
-            Self::Node => "tests/node",
-        })
+    fn command(self, script: &str) -> Command {
+        let (program, folder) = match self {
+            Self::Python => (".venv/bin/python", "tests/python"),
+            Self::PythonBefore => (".venv-openai2/bin/python", "tests/python"),
+            Self::Node => (".venv/bin/node", "tests/node"),
+        };
+        let mut command = Command::new(paths::installed(program));
+        command
+            .arg(paths::root().join(folder).join(script))
+            // Nothing is written into the checkout, and no proxy is asked for this machine.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NO_PROXY", "127.0.0.1");
+        command
     }
 }
 
-/// Runs a script against a host. It has to end well and with the line `ok`.
+/// Runs a script against a host. It has to end well, with a line that begins with `ok`.
 pub fn holds(host: &Host, runner: Runner, script: &str) {
-    let output = Command::new(runner.program())
-        .arg(runner.folder().join(script))
-        .env("NALA_URL", host.url(""))
-        // Nothing is written into the checkout, and no proxy is asked for this machine.
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("NO_PROXY", "127.0.0.1")
-        .output()
-        .unwrap_or_else(|error| panic!("{runner:?} does not start: {error}"));
+    ends_well(runner.command(script).env("NALA_URL", host.url("")));
+}
+
+/// Runs a script over files; it has to end in the same way.
+pub fn accepts(runner: Runner, script: &str, files: &[PathBuf]) {
+    ends_well(runner.command(script).args(files));
+}
+
+fn ends_well(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let last = said.lines().last().unwrap_or_default();
     assert!(
-        output.status.success() && said.lines().last() == Some("ok"),
-        "{script}, run by {runner:?}, ended with {}:\n{said}{errors}",
+        output.status.success() && last.starts_with("ok"),
+        "{command:?} ended with {}:\n{said}{errors}",
         output.status
     );
 }
