@@ -12,13 +12,14 @@ import { QUESTION, URL, all, refused, run } from './checks.mjs';
 const client = new Anthropic({ baseURL: URL, apiKey: 'none', maxRetries: 0 });
 const model = (await client.models.list()).data[0].id;
 const asked = { model, messages: QUESTION, max_tokens: 64, temperature: 0 };
-const Weather = z.object({ city: z.enum(['Paris', 'Rome']) });
+// The model has nothing to decide about it, so each run says the same.
+const Weather = z.object({ city: z.literal('Paris') });
 const tool = {
   name: 'weather',
   description: 'Tells the weather.',
   input_schema: {
     type: 'object',
-    properties: { city: { type: 'string', enum: ['Paris', 'Rome'] } },
+    properties: { city: { type: 'string', enum: ['Paris'] } },
     required: ['city'],
     additionalProperties: false,
   },
@@ -112,7 +113,8 @@ async function errorsBecomeTheClientsErrors() {
 }
 
 async function hangingUpLeavesTheServerFree() {
-  const stream = client.messages.stream({ ...asked, max_tokens: 4000, messages: [{ role: 'user', content: 'Tell a long story.' }] });
+  const messages = [{ role: 'user', content: 'Tell a long story.' }];
+  const stream = client.messages.stream({ ...asked, messages, max_tokens: 4000 });
   stream.once('text', () => stream.abort());
   await refused(Anthropic.APIUserAbortError, () => stream.done());
   assert.match(said(await client.messages.create(asked)), /Paris/);

@@ -104,11 +104,13 @@ def plain_events_count_up():
 def answers_are_parsed():
     parsed = client.responses.parse(**ASKED, text_format=Drawing)
     assert isinstance(parsed.output_parsed, Drawing), parsed
+    done = []
     with client.responses.stream(**ASKED, text_format=Drawing) as stream:
         for event in stream:
             if event.type == "response.output_text.done":
-                assert event.parsed == parsed.output_parsed, event
-        assert stream.get_final_response().output_parsed == parsed.output_parsed
+                done.append(event.parsed)
+        assert done == [stream.get_final_response().output_parsed], done
+    assert isinstance(done[0], Drawing), done
     walk = '{"name":"walk","after":{"name":"stop","after":null}}'
     again = [
         {"role": "system", "content": "Repeat what the user says."},
