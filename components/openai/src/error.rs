@@ -100,14 +100,21 @@ impl ApiError {
         Self::new(404, Some("model_not_found"), message).of("model")
     }
 
-    /// 404: there is no such route.
-    pub fn unknown_route(method: &Method, path: &str) -> Self {
+    /// 503: the model is not loaded, and cannot be at the moment. Other than a 429 this
+    /// is nothing that the client did too often.
+    pub fn not_loaded(name: &str) -> Self {
         let message = format!(
-            "unknown request: {} {}; this server knows POST /v1/chat/completions, \
-             GET /v1/models and GET /v1/models/{{id}}",
-            short(&method.to_string()),
-            short(path)
+            "the model '{}' is not loaded yet: it is being loaded, or models in use take the memory that it needs; try \
+             again in a moment",
+            short(name)
         );
+        Self::new(503, Some("model_loading"), message).of("model")
+    }
+
+    /// 404: there is no such route. `known` are those that there are, for people.
+    pub fn unknown_route(method: &Method, path: &str, known: &str) -> Self {
+        let message =
+            format!("unknown request: {} {}; this server knows {known}", short(&method.to_string()), short(path));
         Self::new(404, Some("unknown_url"), message)
     }
 

@@ -5,11 +5,19 @@
 //! | `POST /v1/chat/completions` | an answer to a conversation, whole or streamed |
 //! | `POST /v1/responses` | the same in the shape of the Responses API |
 //! | `POST /v1/messages` | the same in the shape of Anthropic's API |
-//! | `POST /v1/messages/count_tokens` | how many tokens it would read |
-//! | `GET /v1/models` | the models that this component may open |
+//! | `POST /v1/completions` | texts that go on from others |
+//! | `POST /v1/chat/completions/input_tokens`, `POST /v1/messages/count_tokens` | how long a conversation is in tokens |
+//! | `GET /v1/models`, `GET /models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
+//! | `POST /tokenize`, `POST /detokenize` | from text to tokens and back |
+//! | `POST /apply-template` | the prompt that a conversation becomes |
+//! | `GET /props` | what is known of a model |
+//! | `GET /health`, `GET /v1/health` | that the component runs |
+//! | `GET /openapi.json` | all of this for programs |
 //!
-//! `HEAD` is answered as `GET`; the host leaves the body out.
+//! The table is [`routes::ROUTES`]. `HEAD` is answered as `GET`; the host leaves the
+//! body out. `OPTIONS` is answered everywhere, and pages of other origins may use all of
+//! it (`cors.rs`).
 //!
 //! Everything else, and everything that goes wrong, is answered with OpenAI's
 //! error envelope ([`error`]). Which parameters mean what is in [`parameters`].
@@ -21,16 +29,24 @@ pub mod ask;
 mod begin;
 mod brief;
 pub mod chat;
+pub mod completions;
+mod cors;
+pub mod embeddings;
 pub mod error;
 pub mod ids;
 pub mod json;
 pub mod messages;
 mod models;
+pub mod openapi;
 pub mod parameters;
+mod props;
+pub mod rerank;
 pub mod responses;
+pub mod routes;
+pub mod tokens;
 pub mod turn;
 
-use nala_sdk::http::{IntoResponse, Method, Request, Response, percent_decode};
+use nala_sdk::http::{IntoResponse, Request, Response};
 
 use error::ApiError;
 
@@ -38,67 +54,29 @@ use error::ApiError;
 pub fn handle(request: Request) -> Response {
     // Each API has errors of a shape of its own.
     let anthropics = request.path().starts_with("/v1/messages") || anthropic::is_spoken_by(&request);
-    match route(request) {
+    cors::open(match answer(request) {
         Ok(response) => response,
         Err(error) if anthropics => anthropic::error::response(&error, None),
         Err(error) => error.into_response(),
-    }
+    })
 }
 
-fn route(request: Request) -> Result<Response, ApiError> {
+fn answer(request: Request) -> Result<Response, ApiError> {
     // What is sent compressed would look like broken JSON.
     if let Some(encoding) = request.header("content-encoding")
         && !encoding.split(',').all(|coding| coding.trim().eq_ignore_ascii_case("identity"))
     {
         return Err(ApiError::content_encoding(encoding));
     }
-    let path = request.path().to_owned();
-    match path.as_str() {
-        "/v1/chat/completions" => {
-            allow(&request, &[Method::Post])?;
-            chat::complete(request)
-        }
-        "/v1/responses" => {
-            allow(&request, &[Method::Post])?;
-            responses::respond(request)
-        }
-        "/v1/messages" => {
-            allow(&request, &[Method::Post])?;
-            anthropic::respond(request)
-        }
-        "/v1/messages/count_tokens" => {
-            allow(&request, &[Method::Post])?;
-            anthropic::respond_count(request)
-        }
-        "/v1/models" => {
-            allow(&request, &READING)?;
-            Ok(models::list())
-        }
-        _ => match path.strip_prefix("/v1/models/") {
-            Some(id) if !id.is_empty() => {
-                allow(&request, &READING)?;
-                models::one(&percent_decode(id))
-            }
-            _ => Err(ApiError::unknown_route(request.method(), &path)),
-        },
-    }
-}
-
-/// The methods of what is only read.
-const READING: [Method; 2] = [Method::Get, Method::Head];
-
-fn allow(request: &Request, methods: &[Method]) -> Result<(), ApiError> {
-    if methods.contains(request.method()) {
-        return Ok(());
-    }
-    let allowed: Vec<String> = methods.iter().map(Method::to_string).collect();
-    Err(ApiError::method_not_allowed(request.method(), request.path(), &allowed.join(", ")))
+    routes::answer(request)
 }
 
 nala_sdk::handler!(handle);
 
 #[cfg(test)]
 mod tests {
+    use nala_sdk::http::Method;
+
     use super::*;
 
     fn body(response: Response) -> serde_json::Value {
@@ -131,17 +109,34 @@ mod tests {
 
     #[test]
     fn head_is_allowed_wherever_get_is() {
-        for path in ["/v1/models", "/v1/models/x"] {
-            assert_eq!(allow(&Request::new(Method::Head, path), &READING), Ok(()));
+        for path in ["/v1/models", "/v1/models/", "/health"] {
+            let route = routes::ROUTES.iter().find(|route| route.path.starts_with(path)).unwrap();
+            assert!(route.methods().contains(&Method::Head), "{path}");
         }
         assert_eq!(handle(Request::new(Method::Head, "/v1/chat/completions")).status(), 405);
+    }
+
+    #[test]
+    fn pages_of_other_origins_can_read_every_answer() {
+        for (method, path) in [
+            (Method::Get, "/health"),
+            (Method::Options, "/v1/chat/completions"),
+            (Method::Get, "/v1/nothing"),
+            (Method::Put, "/health"),
+            (Method::Post, "/v1/chat/completions"),
+        ] {
+            let response = handle(Request::new(method, path).with_header("Origin", "https://chat.example"));
+            assert_eq!(response.header("access-control-allow-origin"), Some("*"), "{path}");
+            let exposed = response.header("access-control-expose-headers").unwrap();
+            assert!(exposed.contains("Retry-After"), "{exposed}");
+        }
     }
 
     #[test]
     fn a_long_path_is_not_echoed_whole() {
         let response = handle(Request::new(Method::Get, &format!("/{}", "x".repeat(10_000))));
         let error = &body(response)["error"];
-        assert!(error["message"].as_str().unwrap().len() < 300, "{error}");
+        assert!(error["message"].as_str().unwrap().len() < 1500, "{error}");
     }
 
     #[test]

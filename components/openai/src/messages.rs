@@ -11,9 +11,9 @@ use crate::error::ApiError;
 /// The keys that a message of any role may have.
 const KEYS: [&str; 6] = ["role", "content", "name", "tool_calls", "tool_call_id", "function_call"];
 
-/// What answers carry beside those. They come back with the conversation and
-/// say nothing that a template would show.
-const OF_ANSWERS: [&str; 2] = ["refusal", "annotations"];
+/// What answers carry beside those, and what comes back with the conversation. Of
+/// these only thoughts are shown to templates.
+const OF_ANSWERS: [&str; 4] = ["refusal", "annotations", "reasoning_content", "tool_call_errors"];
 
 /// Reads the conversation.
 ///
@@ -80,7 +80,7 @@ fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
     Ok(Message {
         role: role.to_owned(),
         content,
-        reasoning: None,
+        reasoning: text(fields, "reasoning_content", &at)?,
         name: text(fields, "name", &at)?,
         tool_calls,
         tool_call_id,
@@ -161,7 +161,8 @@ mod tests {
             {"role": "assistant", "content": null, "refusal": null, "tool_calls": [
                 {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
             {"role": "tool", "tool_call_id": "1", "content": "done"},
-            {"role": "assistant", "content": "", "annotations": [], "audio": null, "whatever": null},
+            {"role": "assistant", "content": "", "annotations": [], "audio": null, "whatever": null,
+                "reasoning_content": "hm", "tool_call_errors": ["x"]},
             {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}], "refusal": "no"},
         ])))
         .unwrap();
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!((&messages[2].content, messages[2].tool_calls.len()), (&Content::None, 1));
         assert_eq!(messages[3].tool_call_id.as_deref(), Some("1"));
         assert_eq!(messages[4].content, Content::Text(String::new()));
+        assert_eq!(messages[4].reasoning.as_deref(), Some("hm"));
         assert_eq!(messages[5].content, Content::Parts(vec!["no".to_owned()]));
     }
 

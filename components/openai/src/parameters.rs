@@ -190,9 +190,16 @@ fn never(_: &Value) -> bool {
 /// # Errors
 /// 400, with the position where it does not parse or the parameter that is wrong.
 pub fn read(body: &[u8]) -> Result<Request, ApiError> {
-    let mut fields = object::read(body)?;
+    read_fields(object::read(body)?)
+}
+
+/// The same, for a body that has been read as an object.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_fields(mut fields: Map<String, Value>) -> Result<Request, ApiError> {
     fields.retain(|_, value| !value.is_null());
-    refuse_what_is_not_read(&fields)?;
+    refuse_what_is_not_read(&fields, READ, OTHER)?;
 
     let fields = Fields(&fields);
     let delivery = fields.delivery()?;
@@ -219,7 +226,7 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
 }
 
 /// How text is generated.
-fn options(fields: &Fields<'_>) -> Result<Options, ApiError> {
+pub(crate) fn options(fields: &Fields<'_>) -> Result<Options, ApiError> {
     let choices = fields.integer("n", 1, MAX_CHOICES)?;
     Ok(Options {
         sampler: sampling::sampler(fields)?,
@@ -234,12 +241,17 @@ fn options(fields: &Fields<'_>) -> Result<Options, ApiError> {
     })
 }
 
-fn refuse_what_is_not_read(fields: &Map<String, Value>) -> Result<(), ApiError> {
+/// Refuses what stands in neither list, and what the second one does not accept.
+pub(crate) fn refuse_what_is_not_read(
+    fields: &Map<String, Value>,
+    read: &[&str],
+    other: &[(&str, Policy)],
+) -> Result<(), ApiError> {
     for (name, value) in fields {
-        if READ.contains(&name.as_str()) {
+        if read.contains(&name.as_str()) {
             continue;
         }
-        let policy = OTHER.iter().find(|(known, _)| known == name).map(|(_, policy)| policy);
+        let policy = other.iter().find(|(known, _)| known == name).map(|(_, policy)| policy);
         match policy {
             Some(Policy::Harmless) => {}
             Some(Policy::Only(accepts, _)) if accepts(value) => {}

@@ -26,7 +26,7 @@ pub enum End {
     /// The model had said everything, or its grammar allowed nothing more.
     Natural,
     /// A text of `Options::stop` appeared: which one.
-    StopText(Option<usize>),
+    StopText(u32),
     /// `Options::max_tokens` were generated.
     Length,
     /// The context is full.

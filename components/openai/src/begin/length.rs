@@ -40,12 +40,20 @@ pub(super) fn room(param: &str, tokens: usize, context: u32) -> Result<u32, ApiE
     room.filter(|room| *room > 0).ok_or_else(|| ApiError::context_length(param, tokens, context.saturating_sub(1)))
 }
 
-/// How many tokens each answer may have.
-pub(super) fn of_each(options: &Options, room: u32, prompt: usize, cells: u64) -> Result<u32, ApiError> {
+/// How many tokens each answer may have. `cells` are the KV cells for all answers to
+/// this prompt, and `prompts` how many prompts the request has.
+pub(super) fn of_each(options: &Options, room: u32, prompt: usize, cells: u64, prompts: u32) -> Result<u32, ApiError> {
     let max_new = options.max_tokens.map_or(room, |wanted| wanted.min(room));
-    match options.choices {
-        1 => Ok(max_new),
-        n => share(options.max_tokens, max_new, prompt, n, cells),
+    match (options.choices, prompts) {
+        (1, 0..=1) => Ok(max_new),
+        (n, 0..=1) => share(options.max_tokens, max_new, prompt, n, cells),
+        (n, several) => share(options.max_tokens, max_new, prompt, n, cells).map_err(|error| {
+            let message = format!(
+                "{several} prompts share the KV cells of a request, {cells} each: {n} answers of {max_new} tokens to a \
+                 prompt of {prompt} do not fit; send fewer prompts or lower 'max_tokens'"
+            );
+            ApiError { param: Some("prompt".to_owned()), message, ..error }
+        }),
     }
 }
 
@@ -108,6 +116,20 @@ mod tests {
         assert_eq!((error.status, error.param.as_deref()), (400, Some("n")));
         assert!(error.message.contains("8000 KV cells"), "{}", error.message);
         assert!(share(None, 7_000, 1_000, 8, 8_000).is_err(), "no room for a single token");
+    }
+
+    #[test]
+    fn prompts_share_the_cells_of_a_request() {
+        let mut options = crate::parameters::read(br#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#)
+            .unwrap()
+            .ask
+            .options;
+        assert_eq!(of_each(&options, 7_900, 100, 1_000, 1), Ok(7_900), "the only answer is bounded by the context");
+        assert_eq!(of_each(&options, 7_900, 100, 1_000, 8), Ok(900));
+        options.max_tokens = Some(901);
+        let error = of_each(&options, 7_900, 100, 1_000, 8).unwrap_err();
+        assert_eq!((error.status, error.param.as_deref()), (400, Some("prompt")));
+        assert!(error.message.contains("8 prompts") && error.message.contains("1000 each"), "{}", error.message);
     }
 
     #[test]

@@ -26,13 +26,21 @@ const BATCH_MS: u32 = 1000;
 /// Opens a model by the name that a client gave.
 ///
 /// # Errors
-/// 404 for a name that the component may not open.
+/// 404 for a name that the component may not open, 503 for a model that cannot be
+/// loaded now.
 pub(crate) fn open(name: &str) -> Result<Model, ApiError> {
-    Model::open(name).map_err(|error| match error {
+    Model::open(name).map_err(|error| unopened(name, error, Model::available))
+}
+
+/// Why a model was not opened. `available` are the names that may be.
+fn unopened(name: &str, error: llm::Error, available: impl FnOnce() -> Vec<String>) -> ApiError {
+    match error {
         // Which models exist beside the granted ones is not the client's business.
-        llm::Error::NotFound(_) | llm::Error::Denied(_) => ApiError::model_not_found(name, &Model::available()),
+        llm::Error::NotFound(_) | llm::Error::Denied(_) => ApiError::model_not_found(name, &available()),
+        // Elsewhere it is the client's work that has no room.
+        llm::Error::Busy => ApiError::not_loaded(name),
         other => other.into(),
-    })
+    }
 }
 
 /// Opens the model, renders and prefills the prompt, starts generating and waits for
@@ -41,16 +49,30 @@ pub(crate) fn open(name: &str) -> Result<Model, ApiError> {
 /// # Errors
 /// Whatever is wrong up to there, with its status.
 pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
+    begin_one_of(ask, 1)
+}
+
+/// Begins one of several answers that run together, each to a prompt of its own. Each
+/// may have its share of the request's KV cells.
+///
+/// # Errors
+/// As [`begin`].
+pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
     let model = open(&ask.model)?;
     let info = model.info();
     check_bias(&ask.options, &info)?;
     let breakers = breakers(&model, &ask.options)?;
     let written = write(&model, &info, &ask)?;
+    if written.tokens.is_empty() {
+        let message = format!("'{}' is empty, and there is nothing that this model begins a text with", ask.param);
+        return Err(ApiError::invalid(ask.param, message));
+    }
     let grammar = output::grammar(&model, &ask, &written)?;
 
     let tokens = written.tokens.len();
     let room = length::room(ask.param, tokens, info.ctx_max)?;
-    let max_new = length::of_each(&ask.options, room, tokens, llm::limits().kv_cells)?;
+    let max_new =
+        length::of_each(&ask.options, room, tokens, llm::limits().kv_cells / u64::from(prompts.max(1)), prompts)?;
     let options = SessionOptions {
         max_tokens: Some(info.ctx_max - room + max_new),
         // Somebody waits for it.
@@ -144,7 +166,22 @@ fn options_of(ask: &Ask, max_new: u32, dry_breakers: Vec<Token>, shown_tokens: V
 
 #[cfg(test)]
 mod tests {
+    use nala_sdk::http::IntoResponse;
+
     use super::*;
+
+    #[test]
+    fn a_model_that_is_not_opened_has_a_status_that_says_why() {
+        let status = |error| {
+            let error = unopened("m", error, || vec!["other".to_owned()]);
+            let retry = error.clone().into_response().header("retry-after").is_some();
+            (error.status, error.code, retry)
+        };
+        assert_eq!(status(llm::Error::Busy), (503, Some("model_loading"), true));
+        assert_eq!(status(llm::Error::NotFound(String::new())), (404, Some("model_not_found"), false));
+        assert_eq!(status(llm::Error::Denied(String::new())), (404, Some("model_not_found"), false));
+        assert_eq!(status(llm::Error::Backend(String::new())), (500, None, false));
+    }
 
     #[test]
     fn choices_draw_differently_and_the_first_as_if_alone() {

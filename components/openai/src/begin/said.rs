@@ -128,7 +128,7 @@ fn ended(end: End) -> Ended {
 fn end(finish: Finish) -> Result<End, ApiError> {
     match finish {
         Finish::StopToken | Finish::ConstraintDone => Ok(End::Natural),
-        Finish::StopText(which) => Ok(End::StopText(usize::try_from(which).ok())),
+        Finish::StopText(which) => Ok(End::StopText(which)),
         Finish::Length => Ok(End::Length),
         Finish::ContextFull => Ok(End::ContextFull),
         Finish::Deadline => Err(Error::Deadline.into()),

@@ -10,7 +10,7 @@ use crate::ids::Ids;
 use crate::turn::{End, Running, Turn};
 
 /// Names what serves: the same fingerprint and seed give the same answer.
-pub(super) const FINGERPRINT: &str = concat!("fp_nala_", env!("CARGO_PKG_VERSION"));
+pub(crate) const FINGERPRINT: &str = concat!("fp_nala_", env!("CARGO_PKG_VERSION"));
 
 /// An answer that is being generated.
 #[derive(Debug)]

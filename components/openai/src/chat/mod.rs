@@ -2,6 +2,8 @@
 
 mod answer;
 pub(crate) mod logprobs;
+#[cfg(test)]
+mod snapshot_tests;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::parameters::{self, Delivery};
 
+pub(crate) use answer::FINGERPRINT;
 pub use answer::{Answer, Thoughts, Timings};
 
 /// Answers a conversation.

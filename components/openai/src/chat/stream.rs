@@ -3,10 +3,13 @@
 //! The order is OpenAI's: for each choice a chunk with the role, chunks with what is
 //! said, and one with an empty delta and the reason of the end; then one with the
 //! usage if asked for, and `[DONE]`. The chunks of several choices come as they are
-//! made. A call's `index`, id and name come once, and before its arguments, which
-//! come in pieces (clients add the pieces of any other key up). What fails in the
-//! middle is sent as an event with the error envelope, which the official clients
-//! raise.
+//! made, but for those with the roles, which come first and in order: the official
+//! client for Python keeps choices in the order in which they first come, and finds
+//! them by their index (`lib/streaming/chat/_completions.py` there).
+//!
+//! A call's `index`, id and name come once, and before its arguments, which come in
+//! pieces (clients add the pieces of any other key up). What fails in the middle is
+//! sent as an event with the error envelope, which the official clients raise.
 //!
 //! A token costs two calls of the host, one that fetches it and one that writes
 //! and flushes it: what chunks have in common is formatted once, and the buffer is
@@ -37,6 +40,10 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
         let mut events = self.events(usage);
         let mut choices: Vec<Choice> = (0..self.running.choices).map(|_| Choice::default()).collect();
         let mut going = choices.len();
+        for index in 0..going {
+            // Goes out together with the first token.
+            events.delta::<B>(index, &Delta::Role, None);
+        }
         let ended = loop {
             let (index, turn) = match self.running.turns.next() {
                 Some((index, Ok(turn))) => (index, turn),
@@ -81,7 +88,6 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
 /// How far one of the answers is.
 #[derive(Default)]
 struct Choice {
-    begun: bool,
     ended: bool,
     calls: Calls,
 }
@@ -110,10 +116,6 @@ enum Delta<'a> {
 
 impl Events {
     fn turn<B: Bytes>(&mut self, index: usize, choice: &mut Choice, turn: Turn, bytes: &mut B) {
-        if !std::mem::replace(&mut choice.begun, true) {
-            // Goes out together with the first token.
-            self.delta::<B>(index, &Delta::Role, None);
-        }
         // They go with the first thing that the turn says, or by themselves: a token
         // may hold a part of a character, and no text yet.
         let mut tokens = (self.logprobs && !turn.tokens.is_empty()).then_some(turn.tokens.as_slice());

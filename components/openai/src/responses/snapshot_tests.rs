@@ -255,7 +255,7 @@ fn nothing_at_all() {
 fn a_text_that_stops_the_answer() {
     let mut request = plain();
     request["stop"] = json!(["!"]);
-    check("stop", &request, || vec![turn(&[content("Hello")], &[1]), last(End::StopText(Some(0)))]);
+    check("stop", &request, || vec![turn(&[content("Hello")], &[1]), last(End::StopText(0))]);
 }
 
 #[test]

@@ -32,6 +32,17 @@ impl Response {
         }
     }
 
+    /// A response without a body, and so without a content type.
+    ///
+    /// ```
+    /// let response = nala_sdk::http::Response::empty(204);
+    /// assert_eq!((response.status(), response.header("content-type")), (204, None));
+    /// ```
+    #[must_use]
+    pub fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Body::Bytes(Vec::new()) }
+    }
+
     /// Plain text.
     ///
     /// ```

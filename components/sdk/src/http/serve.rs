@@ -51,7 +51,10 @@ fn head(response: &Response) -> Result<(OutgoingResponse, OutgoingBody), String>
     for (name, value) in &response.headers {
         fields.append(name, value.as_bytes()).map_err(|error| format!("header {name:?}: {error}"))?;
     }
-    if let Body::Bytes(bytes) = &response.body {
+    // A 204 has no body whose length could be told (RFC 9110, section 8.6).
+    if let Body::Bytes(bytes) = &response.body
+        && response.status != 204
+    {
         fields
             .append("content-length", bytes.len().to_string().as_bytes())
             .map_err(|error| format!("header content-length: {error}"))?;

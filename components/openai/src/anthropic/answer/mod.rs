@@ -93,10 +93,9 @@ impl<'a> Stop<'a> {
         let (reason, sequence) = match (end, texts) {
             (End::Natural, _) if calls > 0 => ("tool_use", None),
             (End::Natural, _) => ("end_turn", None),
-            (End::StopText(Some(index)), _) => ("stop_sequence", texts.get(index)),
-            // It can have been no other.
-            (End::StopText(None), [only]) => ("stop_sequence", Some(only)),
-            (End::StopText(None), _) => ("stop_sequence", None),
+            (End::StopText(index), _) => {
+                ("stop_sequence", usize::try_from(index).ok().and_then(|index| texts.get(index)))
+            }
             (End::Length, _) => ("max_tokens", None),
             (End::ContextFull, _) => ("model_context_window_exceeded", None),
         };

@@ -193,7 +193,7 @@ snapshot!(
 
 snapshot!(empty_output, Script::new(&[&[]], End::Natural));
 
-snapshot!(a_stop_sequence, Script::new(&[&[text("one")], &[text("two")]], End::StopText(Some(1))));
+snapshot!(a_stop_sequence, Script::new(&[&[text("one")], &[text("two")]], End::StopText(1)));
 
 snapshot!(prefill, Script::new(&[&[text(" Paris")], &[text(".")]], End::ContextFull));
 
@@ -231,9 +231,7 @@ fn the_end_is_told_in_anthropics_words() {
     };
     assert_eq!(stop(End::Natural, 0, &texts), ("end_turn", None));
     assert_eq!(stop(End::Natural, 2, &texts), ("tool_use", None));
-    assert_eq!(stop(End::StopText(Some(1)), 0, &texts), ("stop_sequence", Some("b".to_owned())));
-    assert_eq!(stop(End::StopText(None), 0, &texts), ("stop_sequence", None));
-    assert_eq!(stop(End::StopText(None), 0, &texts[..1]), ("stop_sequence", Some("a".to_owned())));
+    assert_eq!(stop(End::StopText(1), 0, &texts), ("stop_sequence", Some("b".to_owned())));
     assert_eq!(stop(End::Length, 1, &texts), ("max_tokens", None));
     assert_eq!(stop(End::ContextFull, 0, &texts), ("model_context_window_exceeded", None));
 }
