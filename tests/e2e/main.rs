@@ -8,6 +8,7 @@ mod bad_guests;
 mod bad_models;
 mod bad_requests;
 mod batching;
+mod clients;
 mod hang_up;
 mod models;
 mod prefix;

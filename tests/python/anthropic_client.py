@@ -88,7 +88,8 @@ assert said(ask(system=[{"type": "text", "text": system, "cache_control": {"type
 assert said(ask(messages=[{"role": "user", "content": [{"type": "text", "text": "Hello."}]}, *QUESTION]))
 
 # A call that is forced, whole and streamed, and its result.
-forced = {"tools": [WEATHER], "tool_choice": {"type": "tool", "name": "get_weather"}, "max_tokens": 100}
+named = {"type": "tool", "name": "get_weather", "disable_parallel_tool_use": True}
+forced = {"tools": [WEATHER], "tool_choice": named, "max_tokens": 100}
 weather = [{"role": "user", "content": "What is the weather in Paris?"}]
 called = ask(messages=weather, **forced)
 assert called.stop_reason == "tool_use", called

@@ -20,3 +20,4 @@ pub mod host;
 pub mod metrics;
 pub mod paths;
 pub mod raw;
+pub mod scripts;

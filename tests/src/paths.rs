@@ -26,7 +26,12 @@ pub fn model() -> PathBuf {
 
 /// The interpreter that has the official clients.
 pub fn python() -> PathBuf {
-    let path = root().join(".venv/bin/python");
+    installed(".venv/bin/python")
+}
+
+/// A program that set-up puts into the checkout.
+pub fn installed(program: &str) -> PathBuf {
+    let path = root().join(program);
     assert!(path.is_file(), "{} is missing; run `cargo xtask setup --tests`", path.display());
     path
 }

@@ -5,6 +5,7 @@
 
 mod debian;
 mod model;
+mod node;
 mod python;
 mod rust;
 
@@ -18,7 +19,7 @@ pub(crate) use python::interpreter;
 /// Arguments of `setup`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the tests need as well: Python with the official client in `.venv`, a second model
+    /// What the tests need as well: the official clients of Python and npm in environments of their own, a second model
     #[arg(long)]
     tests: bool,
     /// What all checks need as well: rustfmt, clippy and cargo-deny
@@ -63,7 +64,8 @@ pub(crate) fn prepare(repo: &Repo, purpose: Purpose) -> Result<()> {
     rust::wasm_target(repo)?;
     model::default_model(repo)?;
     if purpose >= Purpose::Test {
-        python::client(repo)?;
+        python::clients(repo)?;
+        node::clients(repo)?;
         model::for_tests(repo)?;
     }
     if purpose >= Purpose::Ci {

@@ -157,7 +157,9 @@ fn schema(tool: &Tool) -> Map<String, Value> {
     /// Keywords by which properties may be declared elsewhere.
     const ELSEWHERE: &[&str] =
         &["$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties", "unevaluatedProperties"];
-    let mut schema = tool.parameters.clone().unwrap_or_default();
+    // Who declares no parameters wants no arguments; a small model would write some
+    // without an end.
+    let mut schema = tool.parameters.clone().unwrap_or_else(|| Map::from_iter([("properties".to_owned(), json!({}))]));
     schema.insert("type".to_owned(), json!("object"));
     if schema.contains_key("properties") && !ELSEWHERE.iter().any(|keyword| schema.contains_key(*keyword)) {
         schema.insert("additionalProperties".to_owned(), json!(false));

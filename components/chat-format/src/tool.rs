@@ -9,7 +9,8 @@ pub struct Tool {
     pub name: String,
     /// What it does, for the model to read.
     pub description: Option<String>,
-    /// JSON schema of its arguments, an object. None: any object.
+    /// JSON schema of its arguments, an object. None: it takes
+    /// none, so an empty object.
     pub parameters: Option<Map<String, Value>>,
     /// Whether the arguments are held to the schema.
     pub strict: Strict,

@@ -41,9 +41,9 @@ pub(super) fn of(stream: &str) -> String {
             assert_eq!(here, number, "{event}");
             number += 1;
         }
-        match told.last_mut() {
-            Some((before, last)) if *before == name && join(last, &data) => {}
-            _ => told.push((name, data)),
+        let joined = told.last_mut().is_some_and(|(before, last)| *before == name && join(last, &data));
+        if !joined {
+            told.push((name, data));
         }
     }
     let line = |(name, data): (String, Value)| format!("{name} {data}\n").trim_start().to_owned();

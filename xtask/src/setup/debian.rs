@@ -34,7 +34,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "ca-certificates", program: None, purpose: Purpose::Run },
     // `tidy` asks it which files are ours.
     Package { name: "git", program: Some("git"), purpose: Purpose::Test },
-    // The official client in tests.
+    // The official clients in tests; Node.js comes with them.
     Package { name: "python3", program: Some("python3"), purpose: Purpose::Test },
     Package { name: "python3-venv", program: None, purpose: Purpose::Test },
 ];

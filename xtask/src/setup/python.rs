@@ -1,4 +1,4 @@
-//! Python with the official client, for tests only.
+//! Python with the official clients, for tests only.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,32 +8,60 @@ use anyhow::{Context, Result};
 use crate::process::run_quietly;
 use crate::repo::Repo;
 
-/// The versions that are installed, pinned.
-const REQUIREMENTS: &str = "tests/requirements.txt";
-/// A copy of them inside the environment, written when all of them are there.
-const STAMP: &str = "installed-requirements.txt";
-
-/// The interpreter that sees the client.
-pub(crate) fn interpreter(repo: &Repo) -> PathBuf {
-    repo.path(".venv/bin/python")
+/// A virtual environment in the checkout.
+pub(super) struct Environment {
+    /// Where it lies.
+    folder: &'static str,
+    /// The versions that are installed, pinned.
+    requirements: &'static str,
 }
 
-/// Makes the environment and installs the client.
-pub(super) fn client(repo: &Repo) -> Result<()> {
-    let wanted =
-        std::fs::read_to_string(repo.path(REQUIREMENTS)).with_context(|| format!("{REQUIREMENTS} cannot be read"))?;
-    let stamp = repo.path(".venv").join(STAMP);
-    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
+/// The newest clients, what validates their answers, and the Node.js that runs
+/// those of npm.
+pub(super) const NEWEST: Environment = Environment { folder: ".venv", requirements: "tests/requirements.txt" };
+
+/// The major version of OpenAI's client before the newest, which many still use.
+/// Two versions of a package cannot lie in one environment.
+const BEFORE: Environment = Environment { folder: ".venv-openai2", requirements: "tests/requirements-openai2.txt" };
+
+/// A copy of the requirements inside an environment, written when all of them are
+/// there.
+const STAMP: &str = "installed-requirements.txt";
+
+/// The interpreter that sees the newest clients.
+pub(crate) fn interpreter(repo: &Repo) -> PathBuf {
+    NEWEST.program(repo, "python")
+}
+
+/// Makes the environments and installs the clients.
+pub(super) fn clients(repo: &Repo) -> Result<()> {
+    [NEWEST, BEFORE].iter().try_for_each(|environment| environment.install(repo))
+}
+
+impl Environment {
+    /// A program that is installed in it.
+    pub(super) fn program(&self, repo: &Repo, name: &str) -> PathBuf {
+        repo.path(self.folder).join("bin").join(name)
     }
-    let mut venv = Command::new("python3");
-    venv.args(["-m", "venv", "--clear"]).arg(repo.path(".venv"));
-    run_quietly("making .venv", &mut venv).context("python3 cannot make an environment: install python3-venv")?;
-    let mut pip = Command::new(interpreter(repo));
-    pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
-        .arg("--requirement")
-        .arg(repo.path(REQUIREMENTS));
-    run_quietly("installing the Python client", &mut pip)
-        .context("the tests' Python packages could not be installed: check the network")?;
-    std::fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+
+    fn install(&self, repo: &Repo) -> Result<()> {
+        let Self { folder, requirements } = self;
+        let wanted = std::fs::read_to_string(repo.path(requirements))
+            .with_context(|| format!("{requirements} cannot be read"))?;
+        let stamp = repo.path(folder).join(STAMP);
+        if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv", "--clear"]).arg(repo.path(folder));
+        run_quietly(&format!("making {folder}"), &mut venv)
+            .context("python3 cannot make an environment: install python3-venv")?;
+        let mut pip = Command::new(self.program(repo, "python"));
+        pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
+            .arg("--requirement")
+            .arg(repo.path(requirements));
+        run_quietly(&format!("installing {requirements}"), &mut pip)
+            .context("the tests' Python packages could not be installed: check the network")?;
+        std::fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
+    }
 }

@@ -5,7 +5,7 @@ use super::{File, Problem};
 /// A file longer than this holds more than one idea.
 const MAX_LINES: usize = 800;
 /// The endings of files that people write and must be able to take in.
-const WRITTEN: &[&str] = &["rs", "wit", "toml", "py", "sh", "md"];
+const WRITTEN: &[&str] = &["rs", "wit", "toml", "py", "mjs", "sh", "md"];
 /// Folders whose files are as somebody else made them, byte for byte.
 const GIVEN: &[&str] = &["/testdata/", "/fixtures/", "/snapshots/", "/goldens/", "/wit/wasi-"];
 

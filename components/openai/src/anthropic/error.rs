@@ -27,6 +27,12 @@ fn kind(status: u16) -> &'static str {
     }
 }
 
+/// The parameter by which the official client's tool runner asks for conversations
+/// that the server stores. Told by `details` that there are none, it sends the whole
+/// conversation with each turn (npm's `ThreadState.mjs`, `unsupportedFeatures`); an
+/// error without them ends the runner.
+const THREAD: &str = "thread";
+
 /// The envelope. `request_id` is what the operator finds the request by.
 #[must_use]
 pub fn envelope(error: &ApiError, request_id: Option<&str>) -> Vec<u8> {
@@ -38,7 +44,13 @@ pub fn envelope(error: &ApiError, request_id: Option<&str>) -> Vec<u8> {
         out.extend_from_slice(b": ");
     }
     json::escaped(&error.message, &mut out);
-    out.extend_from_slice(b"\"}");
+    out.push(b'"');
+    if error.param.as_deref() == Some(THREAD) {
+        out.extend_from_slice(
+            b",\"details\":{\"error_code\":\"thread_unsupported_request\",\"unsupported\":[\"thread\"]}",
+        );
+    }
+    out.push(b'}');
     if let Some(id) = request_id {
         out.extend_from_slice(b",\"request_id\":");
         json::string(id, &mut out);
@@ -73,6 +85,14 @@ mod tests {
 
     fn body(response: Response) -> Value {
         serde_json::from_slice(&response.into_bytes().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn clients_that_ask_for_threads_are_told_to_do_without() {
+        let details =
+            |param: &str| body(response(&ApiError::unsupported(param, "x"), None))["error"]["details"].clone();
+        assert_eq!(details("thread"), json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]}));
+        assert_eq!(details("container"), Value::Null);
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! Scripts that ask a server through official clients.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::host::Host;
+use crate::paths;
+
+/// What runs a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// Python with the newest clients.
+    Python,
+    /// Python with the major version of OpenAI's client before the newest.
+    PythonBefore,
+    /// Node.js with npm's clients.
+    Node,
+}
+
+impl Runner {
+    fn command(self, script: &str) -> Command {
+        let (program, folder) = match self {
+            Self::Python => (".venv/bin/python", "tests/python"),
+            Self::PythonBefore => (".venv-openai2/bin/python", "tests/python"),
+            Self::Node => (".venv/bin/node", "tests/node"),
+        };
+        let mut command = Command::new(paths::installed(program));
+        command
+            .arg(paths::root().join(folder).join(script))
+            // Nothing is written into the checkout, and no proxy is asked for this machine.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NO_PROXY", "127.0.0.1");
+        command
+    }
+}
+
+/// Runs a script against a host. It has to end well, with a line that begins with `ok`.
+pub fn holds(host: &Host, runner: Runner, script: &str) {
+    ends_well(runner.command(script).env("NALA_URL", host.url("")));
+}
+
+/// Runs a script over files; it has to end in the same way.
+pub fn accepts(runner: Runner, script: &str, files: &[PathBuf]) {
+    ends_well(runner.command(script).args(files));
+}
+
+fn ends_well(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let last = said.lines().last().unwrap_or_default();
+    assert!(
+        output.status.success() && last.starts_with("ok"),
+        "{command:?} ended with {}:\n{said}{errors}",
+        output.status
+    );
+}
