@@ -43,6 +43,11 @@ fn pythons_openai_fails_as_it_should() {
 }
 
 #[test]
+fn pythons_openai_completes_texts() {
+    python("openai_texts.py");
+}
+
+#[test]
 fn npms_openai_completes_chats() {
     node("openai_chat.mjs");
 }

@@ -1,4 +1,4 @@
-"""Completions of plain texts, and embeddings, through OpenAI's client."""
+"""Completions of plain texts through OpenAI's client."""
 
 from openai import OpenAI
 
@@ -22,21 +22,5 @@ def plain_texts_are_gone_on_from():
     assert echoed.choices[0].text == asked["prompt"] + whole.choices[0].text, echoed
 
 
-def texts_become_vectors():
-    texts = ["A cat sits on the mat.", "Interest rates rose.", "A cat sits on the mat."]
-    # The client asks for base64 and decodes it, unless told otherwise.
-    packed = client.embeddings.create(model=MODEL, input=texts)
-    plain = client.embeddings.create(model=MODEL, input=texts, encoding_format="float")
-    assert [one.index for one in packed.data] == [0, 1, 2], packed.data
-    for one, other in zip(packed.data, plain.data, strict=True):
-        assert len(one.embedding) == len(other.embedding) > 0
-        assert all(abs(a - b) < 1e-4 for a, b in zip(one.embedding, other.embedding)), "base64 and floats differ"
-    first, second, third = (one.embedding for one in plain.data)
-    product = lambda a, b: sum(x * y for x, y in zip(a, b))
-    assert abs(product(first, first) - 1) < 1e-2, "a vector is not of length 1"
-    assert product(first, third) > 0.999 > product(first, second), (product(first, third), product(first, second))
-    assert packed.usage.prompt_tokens == packed.usage.total_tokens > 0, packed.usage
-
-
 if __name__ == "__main__":
-    run(plain_texts_are_gone_on_from, texts_become_vectors)
+    run(plain_texts_are_gone_on_from)

@@ -4,7 +4,7 @@
 
 Fails on a 5xx other than 503 and on answers that the document does not describe: their
 status, content type, headers or schema. REQUESTS (20000 if not given) is about how many
-are sent; SEED makes a run again. `pip install schemathesis` beforehand.
+are sent; SEED makes a run again. `cargo xtask setup --tests` installs schemathesis.
 
 Bodies are changed before they are sent. Requests that would have a model opened name one
 that is there, as a random name only ever gets a 404. Those that would generate say that

@@ -25,7 +25,12 @@ pub(crate) fn tools() -> Vec<Tool> {
         "required": ["steps"],
     });
     let empty = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    vec![tool("weather", Some(weather)), tool("plan", Some(plan)), tool("now", Some(empty)), tool("any", None)]
+    vec![
+        tool("weather", Some(weather)),
+        tool("plan", Some(plan)),
+        tool("now", Some(empty)),
+        tool("any", Some(json!({}))),
+    ]
 }
 
 /// All that comes of pieces of text.

@@ -212,6 +212,15 @@ fn hermes_as_it_is_told_in_words() {
 }
 
 #[test]
+fn who_declares_no_parameters_is_given_no_arguments() {
+    let tools = [Tool { name: "now".to_owned(), description: None, parameters: None, strict: Strict::Lenient }];
+    let forced = force(Format::Generic, &tools, &Choice::Required, Parallel::Single).unwrap().unwrap();
+    let call = |arguments: &str| format!("{{\"name\": \"now\", \"arguments\": {arguments}}}\n</tool_call>");
+    assert!(accepts(&forced.grammar, &call("{}")));
+    assert!(!accepts(&forced.grammar, &call("{\"x\": 1}")));
+}
+
+#[test]
 fn the_name_is_in_the_prefix_where_it_is_known() {
     let tools = tools();
     let named = Choice::Named("now".to_owned());
