@@ -30,7 +30,24 @@ pub fn read(value: Option<&Value>) -> Result<Vec<Message>, ApiError> {
     let list = value.as_array().filter(|list| !list.is_empty());
     let list =
         list.ok_or_else(|| ApiError::invalid("messages", format!("'messages' must be {WHAT}, not {}", brief(value))))?;
-    list.iter().enumerate().map(|(index, value)| message(index, value)).collect()
+    let messages =
+        list.iter().enumerate().map(|(index, value)| message(index, value)).collect::<Result<Vec<_>, _>>()?;
+    answers_follow_calls(&messages)?;
+    Ok(messages)
+}
+
+/// Refuses answers to calls that nobody made before.
+fn answers_follow_calls(messages: &[Message]) -> Result<(), ApiError> {
+    let mut made: Vec<&str> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        made.extend(message.tool_calls.iter().map(|call| call.id.as_str()));
+        if let Some(id) = message.tool_call_id.as_deref().filter(|id| !made.contains(id)) {
+            let at = format!("messages[{index}].tool_call_id");
+            let message = format!("'{at}' is {:?}, but no message before it makes a call of that id", short(id));
+            return Err(ApiError::invalid(at, message));
+        }
+    }
+    Ok(())
 }
 
 fn message(index: usize, value: &Value) -> Result<Message, ApiError> {
@@ -192,6 +209,7 @@ mod tests {
             (json!([{"role": "user", "content": [{"type": "text"}]}]), "messages[0].content[0].text"),
             (json!([{"role": "user", "content": "x", "name": 1}]), "messages[0].name"),
             (json!([{"role": "tool", "content": "x"}]), "messages[0].tool_call_id"),
+            (json!([{"role": "tool", "content": "x", "tool_call_id": "1"}]), "messages[0].tool_call_id"),
             (json!([{"role": "user", "content": "x", "tool_calls": []}]), "messages[0].tool_calls"),
             (
                 json!([{"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f"}}]}]),
