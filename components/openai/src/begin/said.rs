@@ -152,17 +152,41 @@ impl Reader {
             Self::Plain if chunk.text.is_empty() => {}
             Self::Plain => turn.events.push(Event::Content(chunk.text)),
             Self::Parsed(parser) => {
-                if parser.is_thinking() {
-                    turn.reasoning_tokens = u32::try_from(turn.tokens.len()).unwrap_or(u32::MAX);
-                }
+                let thought = parser.is_thinking();
                 parser.push(&chunk.text, &mut turn.events);
                 if let Some(end) = end {
                     parser.finish(ended(end), &mut turn.events);
                 }
+                turn.reasoning_tokens = thoughts(turn.tokens.len(), &turn.events, thought);
             }
         }
         Ok(turn)
     }
+}
+
+/// How many of some tokens were thoughts: as large a part as of the text that came of
+/// them. `thinking` is whether they began within a thought.
+fn thoughts(tokens: usize, events: &[Event], thinking: bool) -> u32 {
+    let (mut thought, mut all) = (0, 0);
+    for event in events {
+        match event {
+            Event::Reasoning(text) => {
+                thought += text.len();
+                all += text.len();
+            }
+            Event::Content(text) | Event::CallArguments { text, .. } | Event::Malformed { text, .. } => {
+                all += text.len()
+            }
+            Event::CallStart { name, .. } => all += name.len(),
+            Event::CallEnd { .. } => {}
+        }
+    }
+    let count = match all {
+        0 if thinking => tokens,
+        0 => 0,
+        all => (tokens * thought).div_ceil(all),
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Whether what the model wrote is whole.
@@ -182,5 +206,19 @@ fn end(finish: Finish) -> Result<End, ApiError> {
         Finish::Deadline => Err(Error::Deadline.into()),
         Finish::Cancelled => Err(Error::Cancelled.into()),
         Finish::Preempted => Err(Error::Evicted.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thoughts_are_counted_by_their_part_of_the_text() {
+        let (thought, said) = (Event::Reasoning("12345678".to_owned()), Event::Content("12".to_owned()));
+        assert_eq!(thoughts(5, &[thought.clone(), said.clone()], false), 4);
+        assert_eq!(thoughts(1, std::slice::from_ref(&thought), true), 1);
+        assert_eq!(thoughts(3, std::slice::from_ref(&said), true), 0);
+        assert_eq!((thoughts(2, &[], true), thoughts(2, &[], false)), (2, 0));
     }
 }

@@ -13,8 +13,8 @@ use nala_sdk::llm::{Chunk, GenerateOptions, Generation, Grammar, Model, Session,
 
 use crate::error::ApiError;
 
-/// How many of the latest tokens a call can have begun in. An opening has fewer
-/// bytes.
+/// How many tokens that were looked at before an opening can have begun in. It has
+/// fewer bytes.
 const LATEST: usize = 64;
 
 /// What holds a call to the schemas, for all choices.
@@ -91,15 +91,19 @@ impl Watch {
     /// What the vocabulary fails with.
     pub(super) fn see(mut self, mut chunk: Chunk) -> Result<(Seen, Option<Self>), ApiError> {
         let consumed = self.said.len();
+        let counted = self.tokens.len();
         self.said.push_str(&chunk.text);
         self.tokens.extend(chunk.tokens.iter().map(|token| token.id));
-        let found = self.find();
-        let Some((at, length)) = found.filter(|_| chunk.finish.is_none()) else {
+        let Some((at, length)) = self.find() else {
             let over = chunk.finish.is_some() || self.is_decided();
             self.forget();
             return Ok((Seen::Same(chunk), (!over).then_some(self)));
         };
-        let (keep, rest) = self.boundary(&at_end(&self.said, at, length))?;
+        let opening = self.said.get(at..at + length).unwrap_or_default().to_owned();
+        let (keep, rest) = self.boundary(counted, &opening)?;
+        // What the model wrote from there on is taken back, its end included.
+        chunk.tokens.truncate((keep as usize).saturating_sub(counted));
+        chunk.finish = None;
         let mut add = self.plan.model.encode(&rest)?;
         add.extend(self.plan.model.encode_template(&self.plan.forced.prefix)?);
         // What was read before is a part of it: the parser held it back.
@@ -138,17 +142,17 @@ impl Watch {
         self.said.drain(..at);
     }
 
-    /// How many tokens stand before the text that ends with `opening`, and what of it
-    /// is in the token that the opening begins in.
-    fn boundary(&self, opening: &str) -> Result<(u32, String), ApiError> {
-        let first = self.tokens.len().saturating_sub(LATEST);
+    /// How many tokens stand before the one that `opening` begins in, and what of that
+    /// one stands before it. The opening ends behind the first `counted` tokens.
+    fn boundary(&self, counted: usize, opening: &str) -> Result<(u32, String), ApiError> {
+        let first = counted.saturating_sub(LATEST);
         let mut bytes = Vec::new();
         let mut starts = Vec::new();
         for token in self.tokens.iter().skip(first) {
             starts.push(bytes.len());
             bytes.extend(self.plan.model.decode(&[*token])?);
         }
-        let at = last_of(&bytes, opening.as_bytes()).unwrap_or(0);
+        let at = first_of(&bytes, opening.as_bytes()).unwrap_or(0);
         let within = starts.iter().rposition(|start| *start <= at).unwrap_or(0);
         let start = starts.get(within).copied().unwrap_or(0);
         let rest = String::from_utf8_lossy(bytes.get(start..at).unwrap_or_default()).into_owned();
@@ -156,14 +160,9 @@ impl Watch {
     }
 }
 
-/// The opening, as it stands in what was said.
-fn at_end(said: &str, at: usize, length: usize) -> String {
-    said.get(at..at + length).unwrap_or_default().to_owned()
-}
-
-/// Where a text stands for the last time.
-fn last_of(bytes: &[u8], text: &[u8]) -> Option<usize> {
-    bytes.windows(text.len().max(1)).rposition(|window| window == text)
+/// Where a text stands for the first time.
+fn first_of(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    bytes.windows(text.len().max(1)).position(|window| window == text)
 }
 
 impl Begun {
@@ -190,9 +189,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_of_several_is_found() {
-        assert_eq!(last_of(b"a<b><b>", b"<b>"), Some(4));
-        assert_eq!(last_of(b"ab", b"<b>"), None);
-        assert_eq!(last_of(b"", b"x"), None);
+    fn the_first_of_several_is_found() {
+        assert_eq!(first_of(b"a<b><b>", b"<b>"), Some(1));
+        assert_eq!(first_of(b"ab", b"<b>"), None);
+        assert_eq!(first_of(b"", b"x"), None);
     }
 }
