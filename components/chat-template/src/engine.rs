@@ -11,7 +11,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Serde, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, ErrorKind, OutputSpan, UndefinedBehavior};
 
-use crate::{Error, MAX_PROMPT, clock, json, source};
+use crate::{Error, MAX_PROMPT, clock, json, list, methods, percent, source::Source};
 
 /// How much a template may do: about one unit an instruction and one for 64
 /// bytes, so at most 64 MB of data.
@@ -21,14 +21,15 @@ const FUEL: u64 = 1_000_000;
 /// bears.
 const RECURSION: usize = 64;
 
-/// What renders one template.
-#[derive(Debug, Clone, Copy)]
-pub struct Engine<'a> {
-    /// Jinja source.
-    pub source: &'a str,
-    /// The time that `strftime_now` tells, in seconds since 1970.
-    pub now: u64,
+/// A template that is ready to be rendered, any number of times.
+#[derive(Debug)]
+pub struct Program<'a> {
+    environment: Environment<'a>,
+    mark: Option<char>,
 }
+
+/// The name of the one template of an environment, as errors show it.
+const NAME: &str = "chat template";
 
 /// What a template printed, and which of its parts printed it.
 #[derive(Debug)]
@@ -51,19 +52,30 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-impl Engine<'_> {
-    /// Renders with the given variables; `mark` is the code point that marks
-    /// text from outside in them, if any does.
+impl<'a> Program<'a> {
+    /// Compiles a template.
+    ///
+    /// `now` is the time that `strftime_now` tells, in seconds since 1970. `mark`
+    /// is the code point that marks text from outside in the variables of some or
+    /// all renderings, if any does (see [`crate::origin`]).
+    ///
+    /// # Errors
+    /// [`Error::Template`] when it does not parse.
+    pub fn compile(source: &'a Source<'_>, now: u64, mark: Option<char>) -> Result<Self, Error> {
+        let mut environment = environment(now, mark).map_err(explain)?;
+        environment.add_template(NAME, source.text()).map_err(explain)?;
+        Ok(Self { environment, mark })
+    }
+
+    /// Renders with the given variables.
     ///
     /// # Errors
     /// [`Error::Refused`] when the template raises, [`Error::Template`] when it
     /// fails or exceeds a limit.
-    pub fn render(&self, variables: &serde_json::Value, mark: Option<char>) -> Result<Rendered, Error> {
-        let source = source::without_generation_tags(self.source);
-        let environment = environment(self.now, mark).map_err(explain)?;
-        let template = environment.template_from_str(&source).map_err(explain)?;
+    pub fn render(&self, variables: &serde_json::Value) -> Result<Rendered, Error> {
+        let template = self.environment.get_template(NAME).map_err(explain)?;
         let (text, spans) = template.render_with_spans(Value::from(Serde(variables))).map_err(explain)?;
-        let marks = mark.map_or(0, |mark| text.matches(mark).count() * mark.len_utf8());
+        let marks = self.mark.map_or(0, |mark| text.matches(mark).count() * mark.len_utf8());
         if text.len() - marks > MAX_PROMPT {
             return Err(Error::Template(format!("the prompt is longer than {MAX_PROMPT} bytes; send less")));
         }
@@ -76,7 +88,7 @@ fn environment<'a>(now: u64, mark: Option<char>) -> Result<Environment<'a>, mini
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::Lenient);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_unknown_method_callback(methods::call);
     environment.set_fuel(Some(FUEL));
     environment.set_recursion_limit(RECURSION);
     environment.add_function("raise_exception", |message: &Value| {
@@ -87,6 +99,9 @@ fn environment<'a>(now: u64, mark: Option<char>) -> Result<Environment<'a>, mini
     environment.add_filter("tojson", move |value: &Value, args: Rest<Value>, kwargs: Kwargs| {
         json::tojson(mark, value, &args, &kwargs)
     });
+    environment.add_filter("from_json", json::from_json);
+    environment.add_filter(percent::FILTER, percent::format);
+    environment.add_filter(list::FILTER, list::growing);
     // As in Python, and unlike minijinja: none cannot be iterated over, and
     // strings and dictionaries count as sequences.
     environment.add_test("iterable", |value: &Value| {

@@ -5,7 +5,7 @@
 //! `", "` and `": "`, keys keep their order, and floats print as Python prints
 //! them. Models were trained on that text, so every byte counts.
 
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Kwargs, Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 /// How deep values may be nested.
@@ -53,6 +53,33 @@ pub(crate) fn tojson(mark: Option<char>, value: &Value, args: &[Value], kwargs: 
     let mut out = String::new();
     style.value(value, 0, &mut out)?;
     Ok(out)
+}
+
+/// An object as the filter writes it without arguments, of which nothing is marked.
+pub(crate) fn object(object: &serde_json::Map<String, serde_json::Value>) -> String {
+    let style = Style {
+        ascii: false,
+        indent: None,
+        between: ", ".to_owned(),
+        colon: ": ".to_owned(),
+        sorted: false,
+        mark: None,
+    };
+    let mut out = String::new();
+    // What is nested too deeply for the filter is written all the same.
+    match style.value(&Value::from(Serde(object)), 0, &mut out) {
+        Ok(()) => out,
+        Err(_) => serde_json::Value::Object(object.clone()).to_string(),
+    }
+}
+
+/// The filter `from_json`: a value from JSON text. transformers lacks it; some
+/// templates call it, as engines other than transformers offer it.
+pub(crate) fn from_json(text: &str) -> Result<Value, Error> {
+    let parsed: Result<serde_json::Value, _> = serde_json::from_str(text);
+    parsed.map(|value| Value::from(Serde(value))).map_err(|error| {
+        Error::new(ErrorKind::InvalidOperation, format!("from_json: not JSON: {error}"))
+    })
 }
 
 impl Style {

@@ -1,82 +1,192 @@
-//! What is done to the source of a template without parsing it in full.
+//! The source of a template, rewritten where minijinja's language lacks something
+//! of Python's and transformers' that templates use.
 
 use std::borrow::Cow;
 
-/// Rewrites the tags `{% generation %}` and `{% endgeneration %}` of
-/// transformers, which mark the assistant's text for training and print
-/// nothing, into conditions that always hold.
-pub(crate) fn without_generation_tags(source: &str) -> Cow<'_, str> {
-    if !source.contains("generation") {
-        return Cow::Borrowed(source);
+use crate::scan::{Kind, Place, Tag, Token, tags};
+use crate::{list, percent};
+
+/// The source of a template, as the engine can run it.
+#[derive(Debug, Clone)]
+pub struct Source<'a>(Cow<'a, str>);
+
+/// A text to be put in the place of a range of the source.
+type Edit = (std::ops::Range<usize>, String);
+
+/// Methods that change a list.
+const CHANGES: [&str; 4] = ["append", "extend", "insert", "pop"];
+
+/// Words before which and after which an expression begins.
+const KEYWORDS: [&str; 12] = ["in", "and", "or", "not", "if", "else", "elif", "is", "set", "do", "print", "return"];
+
+impl<'a> Source<'a> {
+    /// Rewrites
+    /// - `{% generation %}` and `{% endgeneration %}` of transformers, which mark the
+    ///   assistant's text for training and print nothing, into conditions that
+    ///   always hold;
+    /// - `'…' % values` into a filter;
+    /// - lists that are written down, in a template that changes lists, into lists
+    ///   that can be changed.
+    #[must_use]
+    pub fn of(source: &'a str) -> Self {
+        let changes = source.contains('.') && CHANGES.iter().any(|method| source.contains(&format!(".{method}(")));
+        let mut edits: Vec<Edit> = Vec::new();
+        for tag in tags(source) {
+            match tag.word(source) {
+                Some(("generation", range)) => edits.push((range, "if true".to_owned())),
+                Some(("endgeneration", range)) => edits.push((range, "endif".to_owned())),
+                Some(_) => {}
+                None => {
+                    let tag = Read { source, tag: &tag };
+                    tag.formats(&mut edits);
+                    if changes {
+                        tag.lists(&mut edits);
+                    }
+                }
+            }
+        }
+        if edits.is_empty() {
+            return Self(Cow::Borrowed(source));
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        let mut out = String::with_capacity(source.len() + edits.len() * 24);
+        let mut done = 0;
+        for (range, text) in edits {
+            out.push_str(source.get(done..range.start).unwrap_or_default());
+            out.push_str(&text);
+            done = range.end;
+        }
+        out.push_str(source.get(done..).unwrap_or_default());
+        Self(Cow::Owned(out))
     }
-    let mut out = String::with_capacity(source.len());
-    let mut rest = source;
-    while let Some((before, tag)) = rest.split_once("{%") {
-        out.push_str(before);
-        out.push_str("{%");
-        rest = tag;
-        let Some((inside, _)) = tag.split_once("%}") else { break };
-        let name = inside.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']).trim();
-        let instead = match name {
-            "generation" => "if true",
-            "endgeneration" => "endif",
-            _ => continue,
-        };
-        out.push_str(&inside.replacen(name, instead, 1));
-        rest = tag.get(inside.len()..).unwrap_or_default();
+
+    /// The source as it is run.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
     }
-    out.push_str(rest);
-    Cow::Owned(out)
+
+    /// The string constants, in order, each with its place.
+    pub(crate) fn constants(&self) -> Vec<(Place, String)> {
+        let mut found = Vec::new();
+        for tag in tags(&self.0) {
+            for token in tag.tokens.iter().filter(|token| token.kind == Kind::String) {
+                let quoted = self.0.get(token.range.clone()).unwrap_or_default();
+                found.push((tag.place, constant(quoted)));
+            }
+        }
+        found
+    }
 }
 
-/// Where a string constant of a template stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In a statement, `{% … %}`: mostly compared with.
-    Statement,
-    /// In an expression, `{{ … }}`: mostly printed.
-    Expression,
+/// A tag and the source that it is in.
+struct Read<'a> {
+    source: &'a str,
+    tag: &'a Tag,
 }
 
-/// The string constants of a template, in order, each with its place.
-pub(crate) fn constants(source: &str) -> Vec<(Place, String)> {
-    let mut found = Vec::new();
-    let mut rest = source;
-    while let Some(at) = rest.find('{') {
-        rest = rest.get(at + 1..).unwrap_or_default();
-        let (place, close) = match rest.chars().next() {
-            Some('%') => (Place::Statement, "%}"),
-            Some('{') => (Place::Expression, "}}"),
-            Some('#') => {
-                rest = rest.split_once("#}").map_or("", |(_, after)| after);
+impl<'a> Read<'a> {
+    fn token(&self, index: usize) -> Option<&'a Token> {
+        self.tag.tokens.get(index)
+    }
+
+    fn text(&self, index: usize) -> &'a str {
+        self.token(index).and_then(|token| self.source.get(token.range.clone())).unwrap_or_default()
+    }
+
+    fn is(&self, index: usize, kind: Kind) -> bool {
+        self.token(index).is_some_and(|token| token.kind == kind)
+    }
+
+    /// Rewrites `'…' % values`.
+    fn formats(&self, edits: &mut Vec<Edit>) {
+        for index in 1..self.tag.tokens.len() {
+            if self.text(index) != "%" || !self.is(index - 1, Kind::String) {
                 continue;
             }
-            _ => continue,
-        };
-        rest = rest.get(1..).unwrap_or_default();
-        while !rest.starts_with(close) {
-            let mut chars = rest.chars();
-            match chars.next() {
-                None => break,
-                Some(quote @ ('"' | '\'')) => {
-                    let (text, after) = constant(chars.as_str(), quote);
-                    found.push((place, text));
-                    rest = after;
-                }
-                Some(_) => rest = chars.as_str(),
+            let (Some(sign), Some(last)) = (self.token(index), self.operand(index + 1)) else { continue };
+            edits.push((sign.range.clone(), format!("|{}(", percent::FILTER)));
+            edits.push((last.range.end..last.range.end, ")".to_owned()));
+        }
+    }
+
+    /// The last token of the operand that begins at a token: signs, a value, and
+    /// what is looked up in it, called on it or filters it.
+    fn operand(&self, from: usize) -> Option<&'a Token> {
+        let mut at = from;
+        while matches!(self.text(at), "-" | "+") {
+            at += 1;
+        }
+        let mut last = self.whole(at)?;
+        loop {
+            let next = last + 1;
+            let more = match self.text(next) {
+                "." | "|" => self.whole(next + 1),
+                "(" | "[" => self.whole(next),
+                _ => None,
+            };
+            match more {
+                Some(end) => last = end,
+                None => return self.token(last),
             }
         }
     }
-    found
+
+    /// Where the value that begins at a token ends: at itself, or at its bracket.
+    fn whole(&self, at: usize) -> Option<usize> {
+        match self.token(at)?.kind {
+            Kind::Word | Kind::Number | Kind::String => Some(at),
+            Kind::Open => self.closing(at),
+            Kind::Close | Kind::Sign => None,
+        }
+    }
+
+    fn closing(&self, open: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        for (index, token) in self.tag.tokens.iter().enumerate().skip(open) {
+            match token.kind {
+                Kind::Open => depth += 1,
+                Kind::Close => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Rewrites lists that are written down.
+    fn lists(&self, edits: &mut Vec<Edit>) {
+        for index in 0..self.tag.tokens.len() {
+            let looks_up = index.checked_sub(1).is_some_and(|before| match self.token(before) {
+                Some(token) => match token.kind {
+                    Kind::Word => !KEYWORDS.contains(&self.text(before)),
+                    Kind::Number | Kind::String | Kind::Close => true,
+                    Kind::Open | Kind::Sign => false,
+                },
+                None => false,
+            });
+            if self.text(index) != "[" || looks_up {
+                continue;
+            }
+            let end = self.closing(index).and_then(|end| self.token(end));
+            if let (Some(open), Some(close)) = (self.token(index), end) {
+                edits.push((open.range.start..open.range.start, "(".to_owned()));
+                edits.push((close.range.end..close.range.end, format!("|{})", list::FILTER)));
+            }
+        }
+    }
 }
 
-/// Reads a string constant behind its opening quote.
-fn constant(source: &str, quote: char) -> (String, &str) {
+/// The text of a string constant, given with its quotes.
+fn constant(quoted: &str) -> String {
     let mut text = String::new();
-    let mut chars = source.chars();
+    let mut chars = quoted.chars();
+    let quote = chars.next();
     while let Some(c) = chars.next() {
         match c {
-            _ if c == quote => break,
+            _ if Some(c) == quote => break,
             '\\' => match chars.next() {
                 Some('n') => text.push('\n'),
                 Some('r') => text.push('\r'),
@@ -87,33 +197,54 @@ fn constant(source: &str, quote: char) -> (String, &str) {
             _ => text.push(c),
         }
     }
-    (text, chars.as_str())
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rewritten(source: &str) -> String {
+        Source::of(source).text().to_owned()
+    }
+
     #[test]
     fn generation_tags_become_conditions_and_keep_their_dashes() {
         assert_eq!(
-            without_generation_tags("a{%- generation -%}b{% endgeneration %}{% if generation %}c"),
+            rewritten("a{%- generation -%}b{% endgeneration %}{% if generation %}c"),
             "a{%- if true -%}b{% endif %}{% if generation %}c"
         );
-        assert_eq!(without_generation_tags("add_generation {% open"), "add_generation {% open");
+        assert_eq!(rewritten("add_generation {% open"), "add_generation {% open");
+    }
+
+    #[test]
+    fn formats_of_constants_become_a_filter() {
+        assert_eq!(rewritten("{{ '%s' % a.b[0]|trim ~ c }}"), "{{ '%s' |__percent( a.b[0]|trim) ~ c }}");
+        assert_eq!(rewritten("{% if '%d-%d' % (a, -b) == c %}"), "{% if '%d-%d' |__percent( (a, -b)) == c %}");
+        assert_eq!(rewritten("{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}"), "{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}");
+    }
+
+    #[test]
+    fn lists_can_change_only_where_a_template_changes_lists() {
+        assert_eq!(
+            rewritten("{% set x = [[], a[0]] %}{% set _ = x.append([1]) %}{% for y in [] %}"),
+            "{% set x = ([([]|__growing_list), a[0]]|__growing_list) %}\
+             {% set _ = x.append(([1]|__growing_list)) %}{% for y in ([]|__growing_list) %}"
+        );
+        assert_eq!(rewritten("{% set x = [] %}"), "{% set x = [] %}");
     }
 
     #[test]
     fn constants_are_found_with_their_place() {
         let source = r#"'no' {# '{% "x" %}' #}{% if a == "x\"%}\n" %}{{ 'y' + b['k'] }}{ '' }"#;
         assert_eq!(
-            constants(source),
+            Source::of(source).constants(),
             [
                 (Place::Statement, "x\"%}\n".to_owned()),
                 (Place::Expression, "y".to_owned()),
                 (Place::Expression, "k".to_owned()),
             ]
         );
-        assert_eq!(constants("{{ 'open"), [(Place::Expression, "open".to_owned())]);
+        assert_eq!(Source::of("{{ 'open").constants(), [(Place::Expression, "open".to_owned())]);
     }
 }
