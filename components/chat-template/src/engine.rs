@@ -9,9 +9,9 @@ use std::fmt;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Serde, Value, ValueKind};
-use minijinja::{AutoEscape, Environment, ErrorKind, OutputSpan, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, ErrorKind, OutputSpan, State, UndefinedBehavior};
 
-use crate::{Error, MAX_PROMPT, clock, json, list, methods, percent, source::Source};
+use crate::{Error, MAX_PROMPT, clock, json, list, methods, percent, print, source::Source};
 
 /// How much a template may do: about one unit an instruction and one for 64
 /// bytes, so at most 64 MB of data.
@@ -96,21 +96,40 @@ fn environment<'a>(now: u64, mark: Option<char>) -> Result<Environment<'a>, mini
         Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, "raise_exception").with_source(refusal))
     });
     environment.add_function("strftime_now", move |format: &str| clock::strftime(format, now));
-    environment.add_filter("tojson", move |value: &Value, args: Rest<Value>, kwargs: Kwargs| {
-        json::tojson(mark, value, &args, &kwargs)
+    environment.add_filter("tojson", move |state: &State, value: &Value, args: Rest<Value>, kwargs: Kwargs| {
+        json::tojson(mark, state, value, &args, &kwargs)
     });
     environment.add_filter("from_json", json::from_json);
     environment.add_filter(percent::FILTER, percent::format);
     environment.add_filter(list::FILTER, list::growing);
-    // As in Python, and unlike minijinja: none cannot be iterated over, and
-    // strings and dictionaries count as sequences.
-    environment.add_test("iterable", |value: &Value| {
-        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable)
-    });
-    environment.add_test("sequence", |value: &Value| {
-        matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map)
-    });
+    for name in ["string", print::FILTER] {
+        environment.add_filter(name, move |state: &State, value: &Value| print::filter(mark, state, value));
+    }
+    environment.set_formatter(move |out, state, value| print::expression(mark, out, state, value));
+    environment.add_test("iterable", iterable);
+    environment.add_test("sequence", sequence);
     Ok(environment)
+}
+
+/// As in Python, and unlike minijinja: none cannot be iterated over, what is
+/// undefined can.
+fn iterable(value: &Value) -> bool {
+    sequence(value) || value.kind() == ValueKind::Iterable
+}
+
+/// As in Python, and unlike minijinja: strings and dictionaries count as sequences,
+/// and what is undefined does; what other filters make counts if it has a length and
+/// can be indexed.
+fn sequence(value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::String | ValueKind::Seq | ValueKind::Map => true,
+        ValueKind::Iterable => match value.len() {
+            Some(0) => true,
+            Some(_) => value.get_item_by_index(0).is_ok_and(|first| !first.is_undefined()),
+            None => false,
+        },
+        _ => false,
+    }
 }
 
 fn explain(error: minijinja::Error) -> Error {

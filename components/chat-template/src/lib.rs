@@ -22,6 +22,7 @@ mod manner;
 mod methods;
 mod origin;
 mod percent;
+mod print;
 mod scan;
 pub mod source;
 

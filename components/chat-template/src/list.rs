@@ -136,7 +136,7 @@ fn copy(state: &State<'_, '_>, value: &Value, depth: usize) -> Result<Value, Err
             for key in value.try_iter()? {
                 pairs.push((key.clone(), copy(state, &value.get_item(&key)?, depth + 1)?));
             }
-            Ok(Value::from_iter(pairs))
+            Ok(Value::from_pairs(pairs))
         }
         ValueKind::Plain => Err(Error::new(ErrorKind::InvalidOperation, "only data can be put into a list".to_owned())),
         _ => Ok(value.clone()),

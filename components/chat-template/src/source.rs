@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::scan::{Kind, Place, Tag, Token, tags};
-use crate::{list, percent};
+use crate::{list, percent, print};
 
 /// The source of a template, as the engine can run it.
 #[derive(Debug, Clone)]
@@ -25,6 +25,7 @@ impl<'a> Source<'a> {
     ///   assistant's text for training and print nothing, into conditions that
     ///   always hold;
     /// - `'…' % values` into a filter;
+    /// - operands of `~` that are no constants into their texts as Python has them;
     /// - lists that are written down, in a template that changes lists, into lists
     ///   that can be changed.
     #[must_use]
@@ -39,6 +40,7 @@ impl<'a> Source<'a> {
                 None => {
                     let tag = Read { source, tag: &tag };
                     tag.formats(&mut edits);
+                    tag.joins(&mut edits);
                     if changes {
                         tag.lists(&mut edits);
                     }
@@ -49,6 +51,8 @@ impl<'a> Source<'a> {
             return Self(Cow::Borrowed(source));
         }
         edits.sort_by_key(|(range, _)| range.start);
+        // An operand between two `~` is found twice.
+        edits.dedup_by(|a, b| a == b && a.1.ends_with(print::FILTER));
         let mut out = String::with_capacity(source.len() + edits.len() * 24);
         let mut done = 0;
         for (range, text) in edits {
@@ -107,6 +111,31 @@ impl<'a> Read<'a> {
             let (Some(sign), Some(last)) = (self.token(index), self.operand(index + 1)) else { continue };
             edits.push((sign.range.clone(), format!("|{}(", percent::FILTER)));
             edits.push((last.range.end..last.range.end, ")".to_owned()));
+        }
+    }
+
+    /// Rewrites the operands of `~`, where they can be told without parsing.
+    fn joins(&self, edits: &mut Vec<Edit>) {
+        let text = format!("|{}", print::FILTER);
+        for index in (0..self.tag.tokens.len()).filter(|index| self.text(*index) == "~") {
+            let simple = |at: usize| self.is(at, Kind::Word) && !KEYWORDS.contains(&self.text(at));
+            if let Some(last) = Some(index + 1).filter(|next| simple(*next)).and_then(|next| self.operand(next)) {
+                let after = self.tag.tokens.iter().find(|token| token.range.start >= last.range.end);
+                let after = after.and_then(|token| self.source.get(token.range.clone())).unwrap_or_default();
+                if !matches!(after, "*" | "/" | "%" | "is") {
+                    edits.push((last.range.end..last.range.end, text.clone()));
+                }
+            }
+            // On the left, names alone, with nothing before them that binds.
+            let Some(mut start) = index.checked_sub(1).filter(|before| simple(*before)) else { continue };
+            let end = self.token(start).map_or(0, |token| token.range.end);
+            while start >= 2 && self.text(start - 1) == "." && simple(start - 2) {
+                start -= 2;
+            }
+            let before = start.checked_sub(1).map_or("", |before| self.text(before));
+            if matches!(before, "" | "(" | "[" | "{" | "," | "=" | ":" | "+" | "if" | "else" | "in" | "and" | "or" | "not") {
+                edits.push((end..end, text.clone()));
+            }
         }
     }
 
@@ -219,9 +248,17 @@ mod tests {
 
     #[test]
     fn formats_of_constants_become_a_filter() {
-        assert_eq!(rewritten("{{ '%s' % a.b[0]|trim ~ c }}"), "{{ '%s' |__percent( a.b[0]|trim) ~ c }}");
+        assert_eq!(rewritten("{{ '%s' % a.b[0]|trim ~ 'c' }}"), "{{ '%s' |__percent( a.b[0]|trim) ~ 'c' }}");
         assert_eq!(rewritten("{% if '%d-%d' % (a, -b) == c %}"), "{% if '%d-%d' |__percent( (a, -b)) == c %}");
         assert_eq!(rewritten("{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}"), "{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}");
+    }
+
+    #[test]
+    fn operands_of_concatenations_become_texts() {
+        assert_eq!(rewritten("{{ a.b ~ c ~ d[0] ~ 'e' }}"), "{{ a.b|__text ~ c|__text ~ d[0]|__text ~ 'e' }}");
+        for left_alone in ["{{ a * b ~ 'c' }}", "{{ 'c' ~ a * b }}", "{{ 'c' ~ a is defined }}", "{{ 'c' ~ -a }}"] {
+            assert_eq!(rewritten(left_alone), left_alone);
+        }
     }
 
     #[test]
