@@ -44,7 +44,7 @@ pub(crate) fn fit(
 
     let rendered = match render(program, &conversation) {
         Ok(rendered) => rendered,
-        Err(error) => return remedies::find(program, conversation, now).ok_or(error),
+        Err(error) => return remedies::find(program, conversation, error, now),
     };
     if says_last(&conversation, &rendered.text) {
         return Ok((conversation, rendered));

@@ -6,23 +6,37 @@ use super::render;
 use crate::conversation::{Conversation, Turn};
 use crate::engine::{Program, Rendered};
 use crate::manner::NoTools;
-use crate::{Content, clock};
+use crate::{Content, Error, clock};
 
 /// Applies one remedy after another until the template renders.
+///
+/// # Errors
+/// The first of the template's own words; `failed`, how it failed without remedies,
+/// where it has none.
 pub(super) fn find(
     program: &Program<'_>,
     mut conversation: Conversation,
+    failed: Error,
     now: u64,
-) -> Option<(Conversation, Rendered)> {
-    let remedies: [&dyn Fn(&mut Conversation); 5] =
-        [&|conversation| variables(conversation, now), &no_tools, &short_ids, &fewer_thoughts, &neighbours];
+) -> Result<(Conversation, Rendered), Error> {
+    let remedies: [&dyn Fn(&mut Conversation); 6] = [
+        &|conversation| variables(conversation, now),
+        &no_tools,
+        &descriptions,
+        &short_ids,
+        &fewer_thoughts,
+        &neighbours,
+    ];
+    let mut told = failed;
     for remedy in remedies {
         remedy(&mut conversation);
-        if let Ok(rendered) = render(program, &conversation) {
-            return Some((conversation, rendered));
+        match render(program, &conversation) {
+            Ok(rendered) => return Ok((conversation, rendered)),
+            Err(refused @ Error::Refused(_)) if !matches!(told, Error::Refused(_)) => told = refused,
+            Err(_) => {}
         }
     }
-    None
+    Err(told)
 }
 
 /// Gives the template variables that only some families have: Firefunction's
@@ -38,6 +52,16 @@ pub(super) fn variables(conversation: &mut Conversation, now: u64) {
 /// Some templates walk over the tools unasked.
 fn no_tools(conversation: &mut Conversation) {
     conversation.manner.no_tools = NoTools::Empty;
+}
+
+/// Command R+ prints the description of every argument unasked.
+fn descriptions(conversation: &mut Conversation) {
+    for tool in &mut conversation.tools {
+        let Some(Value::Object(properties)) = tool.parameters.get_mut("properties") else { continue };
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.entry("description").or_insert_with(|| "".into());
+        }
+    }
 }
 
 /// Mistral's templates want ids of nine letters and digits.

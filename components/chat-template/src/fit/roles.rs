@@ -1,6 +1,6 @@
 //! Messages of `system` and `developer`.
 
-use super::{shows, trial};
+use super::shows;
 use crate::Content;
 use crate::conversation::{Conversation, Turn};
 use crate::engine::Program;
@@ -49,24 +49,12 @@ pub(super) fn system(program: &Program<'_>, conversation: &mut Conversation) {
     if conversation.turns.iter().skip(leading).any(is_system) {
         let mut late: Vec<Turn> = conversation.turns.iter().take(leading.min(1)).map(|_| Turn::new("system", "wishqa")).collect();
         late.extend([user("wishqb"), Turn::new("assistant", "wishqd"), Turn::new("system", "wishqc"), user("wishqe")]);
-        let all_words = ["wishqa", "wishqb", "wishqd", "wishqc", "wishqe"];
+        let all_words = ["wishqa", "wishqb", "wishqc", "wishqd", "wishqe"];
         let words = all_words.get(1 - leading.min(1)..).unwrap_or_default();
-        if !in_order(trial(program, &conversation.instead(late, Vec::new())).as_deref(), words) {
+        if !shows(program, conversation, late, words) {
             displace(&mut conversation.turns, leading);
         }
     }
-}
-
-/// Whether a text has the words one after another.
-fn in_order(text: Option<&str>, words: &[&str]) -> bool {
-    let Some(mut rest) = text else { return false };
-    words.iter().all(|word| match rest.split_once(word) {
-        Some((_, after)) => {
-            rest = after;
-            true
-        }
-        None => false,
-    })
 }
 
 /// Makes the first messages one.

@@ -14,14 +14,18 @@ pub(super) fn fit(program: &Program<'_>, conversation: &mut Conversation, now: u
     let called = conversation.turns.iter().any(|turn| turn.role == "tool" || !turn.calls.is_empty());
     if offered && !knows_tools(program, conversation, now) {
         words::offer(conversation);
-        words::write_out(conversation);
+        words::write_calls_and_results(conversation);
         return;
     }
     if !called {
         return;
     }
     let Some(manner) = manner_of_calls(program, conversation) else {
-        words::write_out(conversation);
+        if knows_results(program, conversation) {
+            words::write_calls(conversation);
+        } else {
+            words::write_calls_and_results(conversation);
+        }
         return;
     };
     conversation.manner = manner;
@@ -124,6 +128,18 @@ fn quality(program: &Program<'_>, conversation: &Conversation, manner: &Manner) 
     } else {
         Quality::Good
     }
+}
+
+/// Whether results are shown where the calls are written out.
+fn knows_results(program: &Program<'_>, conversation: &Conversation) -> bool {
+    let turns = vec![
+        Turn::new("user", "callqu"),
+        Turn::new("assistant", "callqa"),
+        result("callq0001", "callqn", "callqr"),
+    ];
+    let tools = if conversation.tools.is_empty() { Vec::new() } else { vec![offer()] };
+    let printed = trial(program, &conversation.instead(turns, tools));
+    printed.is_some_and(|text| ["callqa", "callqr"].iter().all(|word| text.contains(word)))
 }
 
 /// Whether a message may make several calls.

@@ -36,8 +36,13 @@ pub(super) fn offer(conversation: &mut Conversation) {
     }
 }
 
+/// Writes calls out.
+pub(super) fn write_calls(conversation: &mut Conversation) {
+    conversation.turns.iter_mut().filter(|turn| !turn.calls.is_empty()).for_each(say_calls);
+}
+
 /// Writes calls and their results out.
-pub(super) fn write_out(conversation: &mut Conversation) {
+pub(super) fn write_calls_and_results(conversation: &mut Conversation) {
     let mut turns: Vec<Turn> = Vec::with_capacity(conversation.turns.len());
     // Whether the last turn is of results, which the user's next message joins.
     let mut after_results = false;

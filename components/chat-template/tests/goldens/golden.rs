@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 /// What the reference made of a conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     Prompt(String),
     /// The template raised this.
     Refused(String),
@@ -19,15 +19,15 @@ pub enum Outcome {
     Locked(String),
 }
 
-pub struct Goldens {
-    pub now: u64,
-    pub bos: String,
-    pub eos: String,
+pub(crate) struct Goldens {
+    pub(crate) now: u64,
+    pub(crate) bos: String,
+    pub(crate) eos: String,
     /// Names and variables.
-    pub conversations: Map<String, Value>,
+    pub(crate) conversations: Map<String, Value>,
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("goldens")
 }
 
@@ -36,7 +36,7 @@ fn json(path: &str) -> Value {
 }
 
 impl Goldens {
-    pub fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let shared = json("conversations.json");
         let text = |key: &str| shared[key].as_str().unwrap().to_owned();
         Self {
@@ -48,7 +48,7 @@ impl Goldens {
     }
 
     /// What the reference made of each conversation.
-    pub fn of(&self, template: &str) -> Vec<(String, Outcome)> {
+    pub(crate) fn of(&self, template: &str) -> Vec<(String, Outcome)> {
         let all = json(&format!("prompts/{template}.json"));
         let outcome = |found: &Value| {
             let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -67,7 +67,7 @@ impl Goldens {
     }
 
     /// What the engine makes of a conversation without any fixing up.
-    pub fn raw(&self, source: &str, conversation: &str) -> Result<String, Error> {
+    pub(crate) fn raw(&self, source: &str, conversation: &str) -> Result<String, Error> {
         let mut variables = self.conversations[conversation].clone();
         let special = [("bos_token", &self.bos), ("eos_token", &self.eos)];
         for (name, text) in special {
@@ -80,7 +80,7 @@ impl Goldens {
     }
 
     /// The conversation as a client of the component sends it.
-    pub fn request(&self, source: &str, conversation: &str) -> Request {
+    pub(crate) fn request(&self, source: &str, conversation: &str) -> Request {
         let mut variables = self.conversations[conversation].as_object().unwrap().clone();
         let messages = variables.remove("messages").unwrap();
         let tools = variables.remove("tools").unwrap();
@@ -135,7 +135,7 @@ fn message(message: &Value) -> Message {
 }
 
 /// Names and sources of the templates in a folder.
-pub fn templates(inside: &str) -> Vec<(String, String)> {
+pub(crate) fn templates(inside: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder().join(inside)).unwrap() {
         let path = entry.unwrap().path();
@@ -149,7 +149,7 @@ pub fn templates(inside: &str) -> Vec<(String, String)> {
 }
 
 /// Where what was found begins to differ from what was expected.
-pub fn difference(expected: &Outcome, found: &Result<String, Error>) -> String {
+pub(crate) fn difference(expected: &Outcome, found: &Result<String, Error>) -> String {
     match (expected, found) {
         (Outcome::Prompt(a) | Outcome::Locked(a), Ok(b)) => {
             let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
