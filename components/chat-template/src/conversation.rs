@@ -3,9 +3,13 @@
 //! A message is shown as transformers 5 shows it, which leaves out what is not
 //! there; see [`crate::manner`] for what can be shown in more than one way.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use serde_json::{Map, Value, json};
 
 use crate::manner::{Arguments, Manner, Prose, Silence};
+use crate::source::Source;
 use crate::{Content, Error, Message, Request, Tool, ToolCall, json as text};
 
 /// Roles that templates know. Any other is text from outside like the rest:
@@ -20,6 +24,8 @@ pub struct Conversation {
     pub(crate) manner: Manner,
     /// Everything else that the template may ask for.
     pub(crate) others: Others,
+    /// What the template looks up by name.
+    names: Rc<BTreeSet<String>>,
 }
 
 /// The variables that are no part of the conversation.
@@ -63,7 +69,7 @@ impl Conversation {
     ///
     /// # Errors
     /// [`Error::Invalid`], naming the part.
-    pub fn of(request: &Request) -> Result<Self, Error> {
+    pub fn of(request: &Request, source: &Source<'_>) -> Result<Self, Error> {
         let extra = match &request.extra {
             None => Map::new(),
             Some(text) => object(text)
@@ -81,14 +87,16 @@ impl Conversation {
                 eos: request.template.eos_token.clone(),
                 add_generation_prompt: request.add_generation_prompt,
             },
+            names: Rc::new(source.names()),
         })
     }
 
     /// The variables, every string from outside passed through `outside`.
     pub fn variables(&self, outside: &mut dyn FnMut(&str) -> String) -> Value {
+        let outside = &mut Outside { names: &self.names, change: outside };
         let mut all = Map::new();
         for (key, value) in self.manner.more.iter().chain(&self.others.extra) {
-            all.insert(key.clone(), map_strings(value, outside));
+            all.insert(key.clone(), outside.value(value));
         }
         let turns = self.turns.iter().map(|turn| turn.shown(&self.manner, outside)).collect();
         all.insert("messages".to_owned(), Value::Array(turns));
@@ -107,7 +115,7 @@ impl Conversation {
 
     /// Another conversation with the same template, variables and manner.
     pub(crate) fn instead(&self, turns: Vec<Turn>, tools: Vec<Offer>) -> Self {
-        Self { turns, tools, manner: self.manner.clone(), others: self.others.clone() }
+        Self { turns, tools, ..self.clone() }
     }
 }
 
@@ -144,24 +152,24 @@ impl Turn {
         }
     }
 
-    fn shown(&self, manner: &Manner, outside: &mut dyn FnMut(&str) -> String) -> Value {
+    fn shown(&self, manner: &Manner, outside: &mut Outside<'_, '_>) -> Value {
         let mut shown = Map::new();
         let known = ROLES.contains(&self.role.as_str());
-        let role = if known { self.role.clone() } else { outside(&self.role) };
+        let role = if known { self.role.clone() } else { outside.text(&self.role) };
         shown.insert("role".to_owned(), role.into());
-        let mut part = |text: &String| json!({ "type": "text", "text": outside(text) });
+        let mut part = |text: &String| json!({ "type": "text", "text": outside.text(text) });
         let content = match (&self.content, manner.prose) {
             (Content::None, _) if manner.silence == Silence::Missing && !self.calls.is_empty() => None,
             (Content::Parts(parts), _) => Some(parts.iter().map(part).collect()),
             (Content::Text(text), Prose::Parts) => Some(Value::Array(vec![part(text)])),
-            (Content::Text(text), Prose::Text) => Some(outside(text).into()),
+            (Content::Text(text), Prose::Text) => Some(outside.text(text).into()),
             (Content::None, _) => Some("".into()),
         };
         if let Some(content) = content {
             shown.insert("content".to_owned(), content);
         }
         if let Some(reasoning) = &self.reasoning {
-            let reasoning = outside(reasoning);
+            let reasoning = outside.text(reasoning);
             shown.insert("reasoning_content".to_owned(), reasoning.as_str().into());
             shown.insert("thinking".to_owned(), reasoning.into());
         }
@@ -171,7 +179,7 @@ impl Turn {
         }
         for (key, text) in [("tool_call_id", &self.call_id), ("name", &self.name)] {
             if let Some(text) = text {
-                shown.insert(key.to_owned(), outside(text).into());
+                shown.insert(key.to_owned(), outside.text(text).into());
             }
         }
         Value::Object(shown)
@@ -188,14 +196,14 @@ impl Call {
         Ok(Self { id: call.id.clone(), name: call.name.clone(), arguments })
     }
 
-    fn shown(&self, manner: &Manner, outside: &mut dyn FnMut(&str) -> String) -> Value {
+    fn shown(&self, manner: &Manner, outside: &mut Outside<'_, '_>) -> Value {
         let arguments = match manner.arguments {
-            Arguments::Object => map_object(&self.arguments, outside),
-            Arguments::Text => outside(&text::object(&self.arguments)).into(),
+            Arguments::Object => outside.object(&self.arguments),
+            Arguments::Text => outside.text(&text::object(&self.arguments)).into(),
         };
-        let name = outside(&self.name);
+        let name = outside.text(&self.name);
         json!({
-            "id": outside(&self.id),
+            "id": outside.text(&self.id),
             "type": "function",
             "function": { "name": name, "arguments": arguments },
         })
@@ -215,15 +223,19 @@ impl Offer {
     }
 
     /// In OpenAI's shape.
-    pub(crate) fn shown(&self, outside: &mut dyn FnMut(&str) -> String) -> Value {
-        let name = outside(&self.name);
-        let description = outside(&self.description);
+    pub(crate) fn plain(&self) -> Value {
+        self.shown(&mut Outside { names: &BTreeSet::new(), change: &mut str::to_owned })
+    }
+
+    fn shown(&self, outside: &mut Outside<'_, '_>) -> Value {
+        let name = outside.text(&self.name);
+        let description = outside.text(&self.description);
         json!({
             "type": "function",
             "function": {
                 "name": name,
                 "description": description,
-                "parameters": map_object(&self.parameters, outside),
+                "parameters": outside.object(&self.parameters),
             },
         })
     }
@@ -244,24 +256,71 @@ fn name_results(turns: &mut [Turn]) {
     }
 }
 
-/// Passes all strings of a value through `outside`, and those keys that are more
-/// than a plain name: templates look values up by their names, and a plain name
-/// is no control token.
-fn map_strings(value: &Value, outside: &mut dyn FnMut(&str) -> String) -> Value {
-    match value {
-        Value::String(text) => outside(text).into(),
-        Value::Array(items) => items.iter().map(|item| map_strings(item, outside)).collect(),
-        Value::Object(items) => map_object(items, outside),
-        other => other.clone(),
-    }
+/// What becomes of the strings from outside.
+///
+/// Keys of objects are from outside, too. Those that the template looks up by name
+/// stay as they are, so that it finds them; a template that prints them prints words
+/// of its own. So do strings of the same object that equal such a key, as in the
+/// list of required properties of a schema.
+struct Outside<'a, 'b> {
+    names: &'a BTreeSet<String>,
+    change: &'b mut dyn FnMut(&str) -> String,
 }
 
-fn map_object(items: &Map<String, Value>, outside: &mut dyn FnMut(&str) -> String) -> Value {
-    let mut mapped = Map::new();
-    for (key, value) in items {
-        let plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        let key = if plain { key.clone() } else { outside(key) };
-        mapped.insert(key, map_strings(value, outside));
+impl Outside<'_, '_> {
+    fn text(&mut self, text: &str) -> String {
+        (self.change)(text)
     }
-    Value::Object(mapped)
+
+    fn value(&mut self, value: &Value) -> Value {
+        let kept = self.kept(value);
+        self.inside(value, &kept)
+    }
+
+    fn object(&mut self, items: &Map<String, Value>) -> Value {
+        let mut kept = BTreeSet::new();
+        items.iter().for_each(|(key, value)| self.keep(key, value, &mut kept));
+        self.items(items, &kept)
+    }
+
+    /// The keys in a value that the template looks up.
+    fn kept(&self, value: &Value) -> BTreeSet<String> {
+        let mut kept = BTreeSet::new();
+        self.collect(value, &mut kept);
+        kept
+    }
+
+    fn collect(&self, value: &Value, kept: &mut BTreeSet<String>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.collect(item, kept)),
+            Value::Object(items) => items.iter().for_each(|(key, value)| self.keep(key, value, kept)),
+            _ => {}
+        }
+    }
+
+    fn keep(&self, key: &str, value: &Value, kept: &mut BTreeSet<String>) {
+        if self.names.contains(key) {
+            kept.insert(key.to_owned());
+        }
+        self.collect(value, kept);
+    }
+
+    fn inside(&mut self, value: &Value, kept: &BTreeSet<String>) -> Value {
+        match value {
+            Value::String(text) if kept.contains(text) => text.as_str().into(),
+            Value::String(text) => self.text(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.inside(item, kept)).collect(),
+            Value::Object(items) => self.items(items, kept),
+            other => other.clone(),
+        }
+    }
+
+    fn items(&mut self, items: &Map<String, Value>, kept: &BTreeSet<String>) -> Value {
+        let mut mapped = Map::new();
+        for (key, value) in items {
+            let key = if kept.contains(key) { key.clone() } else { self.text(key) };
+            mapped.insert(key, self.inside(value, kept));
+        }
+        Value::Object(mapped)
+    }
 }

@@ -68,8 +68,8 @@ pub fn render(request: &Request) -> Result<Vec<Piece>, Error> {
 /// # Errors
 /// As [`render`].
 pub fn render_at(request: &Request, now: u64) -> Result<Vec<Piece>, Error> {
-    let conversation = Conversation::of(request)?;
     let source = Source::of(&request.template.source);
+    let conversation = Conversation::of(request, &source)?;
     let mark = origin::unused(&source, &conversation)?;
     let program = Program::compile(&source, now, Some(mark))?;
     let (conversation, prompt) = fit::fit(&program, &source, conversation, now)?;

@@ -2,6 +2,7 @@
 //! of Python's and transformers' that templates use.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::scan::{Kind, Place, Tag, Token, tags};
 use crate::{list, percent, print};
@@ -70,6 +71,19 @@ impl<'a> Source<'a> {
         &self.0
     }
 
+    /// The names by which the template may look something up: attributes, and
+    /// constants that are names.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = self.constants().into_iter().map(|(_, text)| text).collect();
+        for tag in tags(&self.0) {
+            let read = Read { source: &self.0, tag: &tag };
+            let attributes = (1..tag.tokens.len()).filter(|at| read.text(at - 1) == "." && read.is(*at, Kind::Word));
+            names.extend(attributes.map(|at| read.text(at).to_owned()));
+        }
+        names.retain(|name| is_name(name));
+        names
+    }
+
     /// The string constants, in order, each with its place.
     pub(crate) fn constants(&self) -> Vec<(Place, String)> {
         let mut found = Vec::new();
@@ -81,6 +95,11 @@ impl<'a> Source<'a> {
         }
         found
     }
+}
+
+/// A plain name, which is no control token in itself.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 /// A tag and the source that it is in.

@@ -42,7 +42,7 @@ pub(super) fn find(
 /// Gives the template variables that only some families have: Firefunction's
 /// `functions`, the tools as JSON text, and `datetime`.
 pub(super) fn variables(conversation: &mut Conversation, now: u64) {
-    let tools: Vec<Value> = conversation.tools.iter().map(|tool| tool.shown(&mut str::to_owned)).collect();
+    let tools: Vec<Value> = conversation.tools.iter().map(|tool| tool.plain()).collect();
     let functions = serde_json::to_string_pretty(&tools).unwrap_or_default();
     let more = &mut conversation.manner.more;
     more.insert("functions".to_owned(), functions.into());

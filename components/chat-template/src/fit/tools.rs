@@ -29,6 +29,7 @@ pub(super) fn fit(program: &Program<'_>, conversation: &mut Conversation, now: u
         return;
     };
     conversation.manner = manner;
+    speak_first(program, conversation);
     if conversation.turns.iter().any(|turn| turn.calls.len() > 1) && !knows_several(program, conversation) {
         separate(conversation);
     }
@@ -140,6 +141,42 @@ fn knows_results(program: &Program<'_>, conversation: &Conversation) -> bool {
     let tools = if conversation.tools.is_empty() { Vec::new() } else { vec![offer()] };
     let printed = trial(program, &conversation.instead(turns, tools));
     printed.is_some_and(|text| ["callqa", "callqr"].iter().all(|word| text.contains(word)))
+}
+
+/// Lets a message speak first and call then, where the template shows only what a
+/// message that does both says.
+fn speak_first(program: &Program<'_>, conversation: &mut Conversation) {
+    let both = |turn: &Turn| !turn.calls.is_empty() && !turn.text().trim().is_empty();
+    if !conversation.turns.iter().any(both) {
+        return;
+    }
+    let words = ["callqn", "callqk", "callqv"];
+    let tools = || if conversation.tools.is_empty() { Vec::new() } else { vec![offer()] };
+    let calling = Turn { calls: vec![call("callq0001", "callqn")], ..Turn::new("assistant", "callqa") };
+    let mut turns = vec![Turn::new("user", "callqu"), calling, result("callq0001", "callqn", "callqr")];
+    let shown = |turns: &[Turn]| {
+        let printed = trial(program, &conversation.instead(turns.to_vec(), tools()));
+        printed.is_some_and(|text| words.iter().all(|word| text.contains(word)))
+    };
+    if shown(&turns) {
+        return;
+    }
+    split_speech(&mut turns);
+    if shown(&turns) {
+        split_speech(&mut conversation.turns);
+    }
+}
+
+fn split_speech(turns: &mut Vec<Turn>) {
+    let mut split = Vec::with_capacity(turns.len());
+    for mut turn in turns.drain(..) {
+        if !turn.calls.is_empty() && !turn.text().trim().is_empty() {
+            split.push(Turn { reasoning: turn.reasoning.take(), ..Turn::new("assistant", turn.text()) });
+            turn.content = Content::None;
+        }
+        split.push(turn);
+    }
+    *turns = split;
 }
 
 /// Whether a message may make several calls.

@@ -19,7 +19,7 @@ pub(super) fn offer(conversation: &mut Conversation) {
     let mut text = "# Tools\n\nYou may call functions to answer. Their signatures are JSON between <tools> and </tools>:\n<tools>\n"
         .to_owned();
     for tool in std::mem::take(&mut conversation.tools) {
-        if let serde_json::Value::Object(shown) = tool.shown(&mut str::to_owned) {
+        if let serde_json::Value::Object(shown) = tool.plain() {
             text.push_str(&json::object(&shown));
             text.push('\n');
         }

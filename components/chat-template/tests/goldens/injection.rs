@@ -175,3 +175,24 @@ fn each_token_alone_is_only_text() {
     }
     assert!(wrong.is_empty(), "{} gained:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn a_template_keeps_its_own_tokens() {
+    let goldens = crate::golden::Goldens::read();
+    let tokens = tokens();
+    let mut wrong = Vec::new();
+    for (name, source) in templates("corpus").into_iter().chain(templates("templates")) {
+        for conversation in ["question", "system", "system and tools", "call", "two calls", "parts", "thought"] {
+            let Ok(pieces) = render_at(&goldens.request(&source, conversation), goldens.now) else { continue };
+            let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+            let own = named(&pieces, &tokens.distinct);
+            for token in tokens.distinct.iter().filter(|token| source.contains(token.as_str())) {
+                let (is, should) = (own.get(token.as_str()).copied().unwrap_or_default(), all.matches(token.as_str()).count());
+                if is != should {
+                    wrong.push(format!("{name} / {conversation}: {token} {is} times of {should}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} lost:\n{}", wrong.len(), wrong.join("\n"));
+}
