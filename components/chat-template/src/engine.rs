@@ -11,7 +11,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Rest, Serde, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, ErrorKind, OutputSpan, State, UndefinedBehavior};
 
-use crate::{Error, MAX_PROMPT, clock, json, list, methods, percent, print, source::Source};
+use crate::{Error, MAX_PROMPT, clock, depth, json, list, methods, percent, print, source::Source};
 
 /// How much a template may do: about one unit an instruction and one for 64
 /// bytes, so at most 64 MB of data.
@@ -102,6 +102,8 @@ fn environment<'a>(now: u64, mark: Option<char>) -> Result<Environment<'a>, mini
     environment.add_filter("from_json", json::from_json);
     environment.add_filter(percent::FILTER, percent::format);
     environment.add_filter(list::FILTER, list::growing);
+    environment.add_filter(depth::FILTER, depth::checked);
+    environment.add_filter(depth::ASSIGNED, depth::assigned);
     for name in ["string", print::FILTER] {
         environment.add_filter(name, move |state: &State, value: &Value| print::filter(mark, state, value));
     }

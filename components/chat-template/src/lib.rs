@@ -14,6 +14,7 @@
 
 mod clock;
 pub mod conversation;
+mod depth;
 pub mod engine;
 mod fit;
 mod json;
@@ -68,7 +69,7 @@ pub fn render(request: &Request) -> Result<Vec<Piece>, Error> {
 /// # Errors
 /// As [`render`].
 pub fn render_at(request: &Request, now: u64) -> Result<Vec<Piece>, Error> {
-    let source = Source::of(&request.template.source);
+    let source = Source::of(&request.template.source)?;
     let conversation = Conversation::of(request, &source)?;
     let mark = origin::unused(&source, &conversation)?;
     let program = Program::compile(&source, now, Some(mark))?;

@@ -16,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
+use crate::depth;
+
 /// The name of the filter, which no template uses.
 pub(crate) const FILTER: &str = "__growing_list";
 
@@ -26,8 +28,8 @@ const MAX_DEPTH: usize = 32;
 struct Growing(Mutex<Vec<Value>>);
 
 /// The filter: makes a list one that grows.
-pub(crate) fn growing(list: &Value) -> Result<Value, Error> {
-    let items = list.try_iter()?.collect();
+pub(crate) fn growing(state: &State<'_, '_>, list: &Value) -> Result<Value, Error> {
+    let items = depth::checked(state, list)?.try_iter()?.collect();
     Ok(Value::from_object(Growing(Mutex::new(items))))
 }
 

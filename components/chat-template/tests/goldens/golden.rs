@@ -74,7 +74,7 @@ impl Goldens {
             variables[name] = text.as_str().into();
         }
         variables["documents"] = Value::Null;
-        let source = Source::of(source);
+        let source = Source::of(source)?;
         let program = Program::compile(&source, self.now, None)?;
         program.render(&variables).map(|rendered| rendered.text)
     }
