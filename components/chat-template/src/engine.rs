@@ -3,7 +3,24 @@
 //! That is (transformers 5, `utils/chat_template_utils.py`): `trim_blocks`,
 //! `lstrip_blocks`, loop controls, the `{% generation %}` tag, `raise_exception`,
 //! `strftime_now`, a `tojson` that is Python's `json.dumps`, and Python's methods
-//! of strings and dictionaries.
+//! of strings and dictionaries. What minijinja's language lacks, [`Source`]
+//! rewrites.
+//!
+//! `tests/goldens` compares 70 templates of real models with transformers 5.24.0
+//! and Jinja2 3.1.6, byte for byte. These are all the differences:
+//!
+//! | template | transformers | here |
+//! |---|---|---|
+//! | Kimi-K2-Instruct, Kimi-K2-Thinking: tool calls | refused, the sandbox lets no list change | as Jinja2 renders them outside of the sandbox |
+//! | functionary-medium-v3.1: tools | `&lt;`, `&#34;`… in the names and schemas, since `\|safe` turns on escaping for HTML | `<`, `"` |
+//! | c4ai-command-r-plus, Hermes-2-Pro, Hermes-3 without tools; LFM2.5-8B-A1B with `content: null` | fail, `none` cannot be walked over | rendered: there is nothing in `none` |
+//! | DeepSeek-V3.2, DeepSeek-V4, DeepSeek-V4-Flash: arguments as text | fail, there is no filter `from_json` | rendered |
+//! | llama-cpp-deepseek-r1: tools | fails, `tojson` does not take what `map` gives | rendered |
+//!
+//! Beyond these templates, known to differ from Python: `+` of lists that change
+//! sees later changes; `%` formats only where a constant stands on its left; `~`
+//! prints numbers like `1e-07` in minijinja's way where its operands are more than
+//! names, attributes and calls; integers beyond 64 bits in JSON become floats.
 
 use std::fmt;
 

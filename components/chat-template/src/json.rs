@@ -83,9 +83,9 @@ pub(crate) fn object(object: &serde_json::Map<String, serde_json::Value>) -> Str
 /// templates call it, as engines other than transformers offer it.
 pub(crate) fn from_json(text: &str) -> Result<Value, Error> {
     let parsed: Result<serde_json::Value, _> = serde_json::from_str(text);
-    parsed.map(|value| Value::from(Serde(value))).map_err(|error| {
-        Error::new(ErrorKind::InvalidOperation, format!("from_json: not JSON: {error}"))
-    })
+    parsed
+        .map(|value| Value::from(Serde(value)))
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("from_json: not JSON: {error}")))
 }
 
 /// What is written, and who pays for it.

@@ -62,12 +62,7 @@ impl Object for Growing {
         Enumerator::Values(items)
     }
 
-    fn call_method(
-        self: &Arc<Self>,
-        state: &mut State<'_, '_>,
-        method: &str,
-        args: &[Value],
-    ) -> Result<Value, Error> {
+    fn call_method(self: &Arc<Self>, state: &mut State<'_, '_>, method: &str, args: &[Value]) -> Result<Value, Error> {
         match method {
             "append" => {
                 let (item,): (&Value,) = from_args(args)?;

@@ -151,7 +151,10 @@ fn prints(c: char) -> bool {
     }
     // Behind another character, the standard library escapes what it cannot print
     // and nothing else.
-    !c.is_whitespace() && !c.is_control() && c != '\u{ad}' && !['a', c].iter().collect::<String>().escape_debug().eq(escaped(c))
+    !c.is_whitespace()
+        && !c.is_control()
+        && c != '\u{ad}'
+        && !['a', c].iter().collect::<String>().escape_debug().eq(escaped(c))
 }
 
 /// How the standard library escapes a character that it cannot print, behind an `a`.
@@ -175,7 +178,13 @@ mod tests {
     #[test]
     fn values_print_as_in_python() {
         let text = "a'b\n\u{1f}\u{a0}é\u{e000}世🌍\u{301}";
-        let list = Value::from(vec![Value::from(text), Value::from(1e-7), Value::from(1e20), Value::from(true), Value::from(())]);
+        let list = Value::from(vec![
+            Value::from(text),
+            Value::from(1e-7),
+            Value::from(1e20),
+            Value::from(true),
+            Value::from(()),
+        ]);
         assert_eq!(printed(&list), "[\"a'b\\n\\x1f\\xa0é\\ue000世🌍\u{301}\", 1e-07, 1e+20, True, None]");
         let both = Value::from(vec![Value::from("'\""), Value::from(Tuple::from([Value::from(1)]))]);
         assert_eq!(printed(&both), "['\\'\"', (1,)]");

@@ -194,7 +194,10 @@ impl<'a> Read<'a> {
                 start -= 2;
             }
             let before = start.checked_sub(1).map_or("", |before| self.text(before));
-            if matches!(before, "" | "(" | "[" | "{" | "," | "=" | ":" | "+" | "if" | "else" | "in" | "and" | "or" | "not") {
+            if matches!(
+                before,
+                "" | "(" | "[" | "{" | "," | "=" | ":" | "+" | "if" | "else" | "in" | "and" | "or" | "not"
+            ) {
                 edits.push(Edit { range: end..end, text: text.clone(), begins: self.begins(start) });
             }
         }
@@ -251,11 +254,12 @@ impl<'a> Read<'a> {
     /// changes lists.
     fn literals(&self, changes: Lists, edits: &mut Vec<Edit>) {
         for (index, open) in self.tag.tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Open) {
-            let looks_up = index.checked_sub(1).and_then(|before| self.token(before)).is_some_and(|token| match token.kind {
-                Kind::Word => !KEYWORDS.contains(&self.text(index - 1)),
-                Kind::Number | Kind::String | Kind::Close => true,
-                Kind::Open | Kind::Sign => false,
-            });
+            let looks_up =
+                index.checked_sub(1).and_then(|before| self.token(before)).is_some_and(|token| match token.kind {
+                    Kind::Word => !KEYWORDS.contains(&self.text(index - 1)),
+                    Kind::Number | Kind::String | Kind::Close => true,
+                    Kind::Open | Kind::Sign => false,
+                });
             let Some(close) = self.closing(index).filter(|_| !looks_up) else { continue };
             let filter = match self.text(index) {
                 "[" if changes == Lists::Change => list::FILTER,
@@ -361,7 +365,10 @@ mod tests {
     #[test]
     fn formats_of_constants_become_a_filter() {
         assert_eq!(rewritten("{{ '%s' % a.b[0]|trim ~ 'c' }}"), "{{ '%s' |__percent( a.b[0]|trim) ~ 'c' }}");
-        assert_eq!(rewritten("{% if '%d-%d' % (a, -b) == c %}"), "{% if '%d-%d' |__percent( ((a, -b)|__not_too_deep)) == c %}");
+        assert_eq!(
+            rewritten("{% if '%d-%d' % (a, -b) == c %}"),
+            "{% if '%d-%d' |__percent( ((a, -b)|__not_too_deep)) == c %}"
+        );
         assert_eq!(rewritten("{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}"), "{{ a % 2 }}{{ '%' }}{{ x['a'] % 3 }}");
     }
 

@@ -100,7 +100,12 @@ fn values_that_are_nested_deeply_are_not_walked_over() {
     for walk in ["{{ ns.x }}", "{{ ns.x | tojson }}", "{{ ns.x | string }}", "{{ '' ~ ns.x }}", "{{ [ns.x] | join }}"] {
         refused(&nested(1_000, walk));
     }
-    for source in [doubled(60, "{{ ns.x }}"), doubled(60, "{{ ns.x | tojson }}"), doubled(60, "{{ '' ~ ns.x }}"), doubled(60, "{{ 'a' + ns.x | string }}")] {
+    for source in [
+        doubled(60, "{{ ns.x }}"),
+        doubled(60, "{{ ns.x | tojson }}"),
+        doubled(60, "{{ '' ~ ns.x }}"),
+        doubled(60, "{{ 'a' + ns.x | string }}"),
+    ] {
         refused(&source);
     }
     refused(&nested(100_000, ""));
@@ -122,11 +127,15 @@ fn lists_that_change_cannot_hold_themselves() {
     let pieces = render("{% set x = [1] %}{% set _ = x.append(x) %}{% set _ = x.append({'a': x}) %}{{ x }}").unwrap();
     let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
     assert_eq!(text, "[1, [1], {'a': [1, [1]]}]");
-    refused("{% set ns = namespace(x=[1]) %}{% set _ = ns.x.append(ns) %}{% set ns.y = ns %}{% set _ = ns.x.append(ns) %}");
+    refused(
+        "{% set ns = namespace(x=[1]) %}{% set _ = ns.x.append(ns) %}{% set ns.y = ns %}{% set _ = ns.x.append(ns) %}",
+    );
     refused("{% set x = [1] %}{% for i in range(60) %}{% set _ = x.append(x) %}{% endfor %}");
     refused("{% set x = [1] %}{% for i in range(60) %}{% set _ = x.extend(x) %}{% endfor %}");
     refused("{% set x = [1] %}{% set _ = x.pop(3) %}");
-    refused("{% set x = [] %}{% for i in range(99999) %}{% set _ = x.insert(0, 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyy') %}{% endfor %}");
+    refused(
+        "{% set x = [] %}{% for i in range(99999) %}{% set _ = x.insert(0, 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyy') %}{% endfor %}",
+    );
 }
 
 #[test]
@@ -145,7 +154,9 @@ fn namespaces_that_are_nested_deeply_are_refused() {
 
 #[test]
 fn a_namespace_that_holds_itself_is_not_walked_over() {
-    for walk in ["{{ ns }}", "{{ ns | tojson }}", "{{ '' ~ ns }}", "{{ [ns] | string }}", "{{ ns == ns }}", "{{ [ns] | sort }}"] {
+    for walk in
+        ["{{ ns }}", "{{ ns | tojson }}", "{{ '' ~ ns }}", "{{ [ns] | string }}", "{{ ns == ns }}", "{{ [ns] | sort }}"]
+    {
         let source = format!("{{% set ns = namespace() %}}{{% set ns.x = ns %}}{walk}");
         // No matter how it ends, it ends.
         let _ = render(&source);

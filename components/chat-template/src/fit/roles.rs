@@ -47,7 +47,8 @@ pub(super) fn system(program: &Program<'_>, conversation: &mut Conversation) {
     }
     let leading = conversation.turns.iter().take_while(|turn| is_system(turn)).count();
     if conversation.turns.iter().skip(leading).any(is_system) {
-        let mut late: Vec<Turn> = conversation.turns.iter().take(leading.min(1)).map(|_| Turn::new("system", "wishqa")).collect();
+        let mut late: Vec<Turn> =
+            conversation.turns.iter().take(leading.min(1)).map(|_| Turn::new("system", "wishqa")).collect();
         late.extend([user("wishqb"), Turn::new("assistant", "wishqd"), Turn::new("system", "wishqc"), user("wishqe")]);
         let all_words = ["wishqa", "wishqb", "wishqc", "wishqd", "wishqe"];
         let words = all_words.get(1 - leading.min(1)..).unwrap_or_default();

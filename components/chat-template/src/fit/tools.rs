@@ -113,7 +113,8 @@ enum Quality {
 }
 
 fn quality(program: &Program<'_>, conversation: &Conversation, manner: &Manner) -> Quality {
-    let calling = Turn { content: Content::None, calls: vec![call("callq0001", "callqn")], ..Turn::new("assistant", "") };
+    let calling =
+        Turn { content: Content::None, calls: vec![call("callq0001", "callqn")], ..Turn::new("assistant", "") };
     let mut probe = conversation.instead(
         vec![Turn::new("user", "callqu"), calling, result("callq0001", "callqn", "callqr")],
         if conversation.tools.is_empty() { Vec::new() } else { vec![offer()] },
@@ -133,11 +134,8 @@ fn quality(program: &Program<'_>, conversation: &Conversation, manner: &Manner) 
 
 /// Whether results are shown where the calls are written out.
 fn knows_results(program: &Program<'_>, conversation: &Conversation) -> bool {
-    let turns = vec![
-        Turn::new("user", "callqu"),
-        Turn::new("assistant", "callqa"),
-        result("callq0001", "callqn", "callqr"),
-    ];
+    let turns =
+        vec![Turn::new("user", "callqu"), Turn::new("assistant", "callqa"), result("callq0001", "callqn", "callqr")];
     let tools = if conversation.tools.is_empty() { Vec::new() } else { vec![offer()] };
     let printed = trial(program, &conversation.instead(turns, tools));
     printed.is_some_and(|text| ["callqa", "callqr"].iter().all(|word| text.contains(word)))

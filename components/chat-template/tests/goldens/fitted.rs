@@ -1,9 +1,7 @@
 //! Whole requests, with all the fixing up that a template needs.
 
-
-
-use chat_template::{Error, render_at};
 use crate::golden::{Goldens, Outcome, templates};
+use chat_template::{Error, render_at};
 use serde_json::Value;
 
 /// Templates that refuse a role that no model knows.
@@ -83,7 +81,9 @@ fn every_template_renders_every_conversation() {
             let missing = match &found {
                 Ok(_) if conversation == "bad role" => Vec::new(),
                 Ok(prompt) => missing(variables, prompt),
-                Err(Error::Refused(_)) if conversation == "bad role" && REFUSE_ROLES.contains(&name.as_str()) => continue,
+                Err(Error::Refused(_)) if conversation == "bad role" && REFUSE_ROLES.contains(&name.as_str()) => {
+                    continue;
+                }
                 Err(error) => vec![format!("{error:?}")],
             };
             wrong.extend(missing.iter().map(|missing| format!("{name} / {conversation}: {missing}")));
@@ -133,7 +133,8 @@ fn a_prompt_that_needs_no_fixing_is_that_of_transformers() {
         for (conversation, expected) in goldens.of(&name) {
             let variables = &goldens.conversations[&conversation];
             let has_tools = !variables["tools"].is_null();
-            let calls = variables["messages"].as_array().unwrap().iter().any(|message| message.get("tool_calls").is_some());
+            let calls =
+                variables["messages"].as_array().unwrap().iter().any(|message| message.get("tool_calls").is_some());
             let fixed = !PLAIN.contains(&conversation.as_str())
                 || has_tools && NO_TOOLS.contains(&name.as_str())
                 || calls && NO_CALLS.contains(&name.as_str())
@@ -165,7 +166,8 @@ fn models_whose_template_knows_no_tools_are_told_of_them_in_words() {
         assert_eq!(in_words, NO_TOOLS.contains(&name.as_str()), "{name}: {prompt}");
         let written = prompt.contains("<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"place\": \"Köln <x>");
         assert!(written || !(in_words || NO_CALLS.contains(&name.as_str())), "{name}: {prompt}");
-        let answered = prompt.contains("<tool_response>\n{\"rain\": true, \"text\": \"It <rains>\\n\"}\n</tool_response>");
+        let answered =
+            prompt.contains("<tool_response>\n{\"rain\": true, \"text\": \"It <rains>\\n\"}\n</tool_response>");
         assert!(answered || !in_words, "{name}: {prompt}");
     }
 }

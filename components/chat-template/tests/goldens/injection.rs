@@ -28,7 +28,8 @@ fn tokens() -> Tokens {
             numbered.extend(first.map(|number| pattern.replace("{}", &number.to_string())));
         }
     }
-    distinct.extend(["<|begin_of_text|>", "<s>", "</s>", "<unk>", "<|endoftext|>", "<|end_of_text|>"].map(str::to_owned));
+    distinct
+        .extend(["<|begin_of_text|>", "<s>", "</s>", "<unk>", "<|endoftext|>", "<|end_of_text|>"].map(str::to_owned));
     distinct.sort();
     distinct.dedup();
     let all = distinct.iter().chain(&numbered).cloned().collect();
@@ -95,7 +96,11 @@ fn request(source: &str, text: &str, places: &[&str]) -> Request {
         "required": [at("parameters")],
     });
     Request {
-        template: Template { source: source.to_owned(), bos_token: Some("<s>".to_owned()), eos_token: Some("</s>".to_owned()) },
+        template: Template {
+            source: source.to_owned(),
+            bos_token: Some("<s>".to_owned()),
+            eos_token: Some("</s>".to_owned()),
+        },
         messages,
         tools: vec![Tool {
             name: at("tool name"),
@@ -103,7 +108,9 @@ fn request(source: &str, text: &str, places: &[&str]) -> Request {
             parameters: Some(parameters.to_string()),
         }],
         add_generation_prompt: true,
-        extra: Some(serde_json::json!({ "date_string": at("system"), "custom": { at("system"): at("user") } }).to_string()),
+        extra: Some(
+            serde_json::json!({ "date_string": at("system"), "custom": { at("system"): at("user") } }).to_string(),
+        ),
     }
 }
 
@@ -187,7 +194,8 @@ fn a_template_keeps_its_own_tokens() {
             let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
             let own = named(&pieces, &tokens.distinct);
             for token in tokens.distinct.iter().filter(|token| source.contains(token.as_str())) {
-                let (is, should) = (own.get(token.as_str()).copied().unwrap_or_default(), all.matches(token.as_str()).count());
+                let (is, should) =
+                    (own.get(token.as_str()).copied().unwrap_or_default(), all.matches(token.as_str()).count());
                 if is != should {
                     wrong.push(format!("{name} / {conversation}: {token} {is} times of {should}"));
                 }

@@ -1,9 +1,7 @@
 //! The engine alone beside transformers: the same variables, byte for byte.
 
-
-
-use chat_template::Error;
 use crate::golden::{Goldens, Outcome, templates};
+use chat_template::Error;
 
 /// Templates that fail in the reference, with how often and in which words, and
 /// render here: see the table in the documentation of `engine`.
