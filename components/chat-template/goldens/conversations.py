@@ -28,8 +28,9 @@ ADD = {
         "description": "Adds.",
         "parameters": {
             "type": "object",
-            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-            "required": ["a", "b"],
+            # A name that templates look up in other objects.
+            "properties": {"a": {"type": "number"}, "b": {"type": "number"}, "name": {"type": "string"}},
+            "required": ["a", "b", "name"],
             "additionalProperties": False,
         },
     },

@@ -75,6 +75,9 @@ impl Conversation {
             Some(text) => object(text)
                 .map_err(|reason| Error::Invalid(format!("the extra variables of the template: {reason}")))?,
         };
+        // Only objects have keys that could be looked up.
+        let calls = request.messages.iter().any(|message| !message.tool_calls.is_empty());
+        let has_objects = calls || !request.tools.is_empty() || request.extra.is_some();
         let mut turns = request.messages.iter().map(Turn::of).collect::<Result<Vec<_>, _>>()?;
         name_results(&mut turns);
         Ok(Self {
@@ -87,7 +90,7 @@ impl Conversation {
                 eos: request.template.eos_token.clone(),
                 add_generation_prompt: request.add_generation_prompt,
             },
-            names: Rc::new(source.names()),
+            names: Rc::new(if has_objects { source.names() } else { BTreeSet::new() }),
         })
     }
 
@@ -115,7 +118,7 @@ impl Conversation {
 
     /// Another conversation with the same template, variables and manner.
     pub(crate) fn instead(&self, turns: Vec<Turn>, tools: Vec<Offer>) -> Self {
-        Self { turns, tools, ..self.clone() }
+        Self { turns, tools, manner: self.manner.clone(), others: self.others.clone(), names: Rc::clone(&self.names) }
     }
 }
 
