@@ -5,8 +5,8 @@
 //! `", "` and `": "`, keys keep their order, and floats print as Python prints
 //! them. Models were trained on that text, so every byte counts.
 
-use minijinja::value::{Kwargs, Value, ValueKind};
-use minijinja::{Error, ErrorKind};
+use minijinja::value::{Kwargs, Serde, Value, ValueKind};
+use minijinja::{Error, ErrorKind, State};
 
 /// How deep values may be nested.
 const MAX_DEPTH: usize = 64;
@@ -24,7 +24,13 @@ struct Style {
 
 /// The filter, `tojson(ensure_ascii=False, indent=None, separators=None,
 /// sort_keys=False)`.
-pub(crate) fn tojson(mark: Option<char>, value: &Value, args: &[Value], kwargs: &Kwargs) -> Result<String, Error> {
+pub(crate) fn tojson(
+    mark: Option<char>,
+    state: &State<'_, '_>,
+    value: &Value,
+    args: &[Value],
+    kwargs: &Kwargs,
+) -> Result<String, Error> {
     let arg = |index: usize, name: &str| -> Result<Value, Error> {
         let named: Option<Value> = kwargs.get(name)?;
         let given = named.or_else(|| args.get(index).cloned());
@@ -50,13 +56,66 @@ pub(crate) fn tojson(mark: Option<char>, value: &Value, args: &[Value], kwargs: 
     kwargs.assert_all_used()?;
 
     let style = Style { ascii, indent, between, colon, sorted, mark };
-    let mut out = String::new();
+    let mut out = Writer { text: String::new(), state: Some(state), paid: 0 };
     style.value(value, 0, &mut out)?;
-    Ok(out)
+    Ok(out.text)
+}
+
+/// An object as the filter writes it without arguments, of which nothing is marked.
+pub(crate) fn object(object: &serde_json::Map<String, serde_json::Value>) -> String {
+    let style = Style {
+        ascii: false,
+        indent: None,
+        between: ", ".to_owned(),
+        colon: ": ".to_owned(),
+        sorted: false,
+        mark: None,
+    };
+    let mut out = Writer { text: String::new(), state: None, paid: 0 };
+    // What is nested too deeply for the filter is written all the same.
+    match style.value(&Value::from(Serde(object)), 0, &mut out) {
+        Ok(()) => out.text,
+        Err(_) => serde_json::Value::Object(object.clone()).to_string(),
+    }
+}
+
+/// The filter `from_json`: a value from JSON text. transformers lacks it; some
+/// templates call it, as engines other than transformers offer it.
+pub(crate) fn from_json(text: &str) -> Result<Value, Error> {
+    let parsed: Result<serde_json::Value, _> = serde_json::from_str(text);
+    parsed
+        .map(|value| Value::from(Serde(value)))
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("from_json: not JSON: {error}")))
+}
+
+/// What is written, and who pays for it.
+struct Writer<'a, 'b, 'c> {
+    text: String,
+    /// Where fuel is taken from, if from anywhere.
+    state: Option<&'a State<'b, 'c>>,
+    /// The length of the text that fuel was taken for.
+    paid: usize,
+}
+
+impl Writer<'_, '_, '_> {
+    fn pay(&mut self) -> Result<(), Error> {
+        let fuel = (self.text.len() - self.paid) / 64 + 1;
+        self.paid = self.text.len();
+        self.state.map_or(Ok(()), |state| state.consume_fuel(fuel as u64))
+    }
+
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
 }
 
 impl Style {
-    fn value(&self, value: &Value, depth: usize, out: &mut String) -> Result<(), Error> {
+    fn value(&self, value: &Value, depth: usize, out: &mut Writer<'_, '_, '_>) -> Result<(), Error> {
+        out.pay()?;
         if depth > MAX_DEPTH {
             return Err(refuse(format!("a value is nested deeper than {MAX_DEPTH} levels")));
         }
@@ -64,7 +123,7 @@ impl Style {
             ValueKind::None => out.push_str("null"),
             ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => out.push_str(&number(value)),
-            ValueKind::String => self.string(value.as_str().unwrap_or_default(), out),
+            ValueKind::String => self.string(value.as_str().unwrap_or_default(), &mut out.text),
             ValueKind::Seq | ValueKind::Iterable => {
                 let items = value.try_iter()?.collect::<Vec<_>>();
                 self.all(['[', ']'], &items, depth, out, |item, out| self.value(item, depth + 1, out))?;
@@ -79,7 +138,7 @@ impl Style {
                 }
                 self.all(['{', '}'], &items, depth, out, |(key, value), out| {
                     match key.kind() {
-                        ValueKind::String => self.string(key.as_str().unwrap_or_default(), out),
+                        ValueKind::String => self.string(key.as_str().unwrap_or_default(), &mut out.text),
                         ValueKind::None | ValueKind::Bool | ValueKind::Number => {
                             out.push('"');
                             self.value(key, depth + 1, out)?;
@@ -101,8 +160,8 @@ impl Style {
         [open, close]: [char; 2],
         items: &[T],
         depth: usize,
-        out: &mut String,
-        mut write: impl FnMut(&T, &mut String) -> Result<(), Error>,
+        out: &mut Writer<'_, '_, '_>,
+        mut write: impl FnMut(&T, &mut Writer<'_, '_, '_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         out.push(open);
         for (index, item) in items.iter().enumerate() {
@@ -119,7 +178,7 @@ impl Style {
         Ok(())
     }
 
-    fn line(&self, depth: usize, out: &mut String) {
+    fn line(&self, depth: usize, out: &mut Writer<'_, '_, '_>) {
         if let Some(indent) = &self.indent {
             out.push('\n');
             for _ in 0..depth {
@@ -169,7 +228,7 @@ impl Style {
 }
 
 /// A number as `repr` of Python prints it.
-fn number(value: &Value) -> String {
+pub(crate) fn number(value: &Value) -> String {
     match f64::try_from(value.clone()) {
         Ok(float) if !value.is_integer() => python_float(float),
         _ => value.to_string(),

@@ -9,21 +9,29 @@
 //! What comes out is not one text but pieces that say who wrote them, see
 //! [`mod@origin`]: only the template's own text may name control tokens.
 //!
-//! Conversations are presented as in transformers, with these decisions:
-//! - `content` is always a string; where a message has none it is empty, since
-//!   many templates concatenate it unasked.
-//! - Keys that a message does not have are undefined; `tools` and `documents`
-//!   are `none` when there are none.
-//! - Tool calls are in OpenAI's shape, their arguments an object and not text.
+//! A template renders what it knows. What it does not know of a conversation is
+//! shown to it in another way, see [`mod@fit`].
 
 mod clock;
-pub mod context;
+pub mod conversation;
+mod depth;
 pub mod engine;
+mod fit;
 mod json;
-pub mod origin;
-mod source;
+mod list;
+mod manner;
+mod methods;
+mod origin;
+mod percent;
+mod print;
+mod scan;
+pub mod source;
 
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use conversation::Conversation;
+use engine::Program;
+use source::Source;
 
 pub use bindings::nala::chat::types::{Content, Error, Message, Origin, Piece, Request, Template, Tool, ToolCall};
 
@@ -61,8 +69,12 @@ pub fn render(request: &Request) -> Result<Vec<Piece>, Error> {
 /// # Errors
 /// As [`render`].
 pub fn render_at(request: &Request, now: u64) -> Result<Vec<Piece>, Error> {
-    let context = context::Context::of(request)?;
-    origin::render(&engine::Engine { source: &request.template.source, now }, &context)
+    let source = Source::of(&request.template.source)?;
+    let conversation = Conversation::of(request, &source)?;
+    let mark = origin::unused(&source, &conversation)?;
+    let program = Program::compile(&source, now, Some(mark))?;
+    let (conversation, prompt) = fit::fit(&program, &source, conversation, now)?;
+    Ok(origin::of(&program, &source, mark, &conversation, &prompt))
 }
 
 #[cfg(target_family = "wasm")]

@@ -39,36 +39,33 @@
 
 use minijinja::OutputSpanKind;
 
-use crate::context::Context;
-use crate::engine::{Engine, Rendered};
-use crate::source::{self, Place};
+use crate::conversation::Conversation;
+use crate::engine::{Program, Rendered};
+use crate::scan::Place;
+use crate::source::Source;
 use crate::{Error, Origin, Piece};
 
-/// Renders a conversation into pieces that say who wrote them.
-///
-/// # Errors
-/// As [`Engine::render`]; [`Error::Invalid`] for a conversation that uses up all
-/// private-use code points.
-pub fn render(engine: &Engine<'_>, context: &Context<'_>) -> Result<Vec<Piece>, Error> {
-    let mut outside = Vec::new();
-    let plain_variables = context.variables(&mut |text| {
-        outside.push(text.to_owned());
-        text.to_owned()
-    });
-    let mark = unused(engine.source, &outside)?;
-    let plain = engine.render(&plain_variables, None)?;
-
+/// Cuts a prompt into pieces that say who wrote them. `plain` is what `program`
+/// made of the conversation; `mark` comes from [`unused`], and `program` knows it.
+pub(crate) fn of(
+    program: &Program<'_>,
+    source: &Source<'_>,
+    mark: char,
+    conversation: &Conversation,
+    plain: &Rendered,
+) -> Vec<Piece> {
     let render_marked = |spared: &[String]| {
-        let variables = context.variables(&mut |text| marked(text, mark, spared));
-        let rendered = engine.render(&variables, Some(mark)).ok()?;
+        let variables = conversation.variables(&mut |text| marked(text, mark, spared));
+        let rendered = program.render(&variables).ok()?;
         let (text, from_outside) = resolve(&rendered, mark, spared);
         (text == plain.text).then(|| pieces(&text, from_outside))
     };
     if let Some(pieces) = render_marked(&[]) {
-        return Ok(pieces);
+        return pieces;
     }
 
-    let constants = source::constants(engine.source);
+    let outside = outside(conversation);
+    let constants = source.constants();
     // Only what the conversation contains can have been found in it.
     let found =
         |constant: &String| !constant.trim().is_empty() && outside.iter().any(|text| text.contains(constant.as_str()));
@@ -79,24 +76,37 @@ pub fn render(engine: &Engine<'_>, context: &Context<'_>) -> Result<Vec<Piece>, 
     let in_statements = spared(&[Place::Statement]);
     let everywhere = spared(&[Place::Statement, Place::Expression]);
     if let Some(pieces) = render_marked(&in_statements).or_else(|| render_marked(&everywhere)) {
-        return Ok(pieces);
+        return pieces;
     }
 
-    let template = &context.request().template;
-    let special = [&template.bos_token, &template.eos_token].into_iter().flatten().cloned();
+    let special = [&conversation.others.bos, &conversation.others.eos].into_iter().flatten().cloned();
     let trusted: Vec<String> = constants
         .into_iter()
         .map(|(_, constant)| constant)
         .chain(special)
         .filter(|constant| out_of_reach(constant, &outside))
         .collect();
-    let from_outside = distrust(&plain, &trusted);
-    Ok(pieces(&plain.text, from_outside))
+    let from_outside = distrust(plain, &trusted);
+    pieces(&plain.text, from_outside)
 }
 
-/// A code point that occurs neither in the template nor in the conversation.
-fn unused(template: &str, outside: &[String]) -> Result<char, Error> {
-    let texts = || outside.iter().map(String::as_str).chain([template]);
+/// The texts of a conversation that are from outside.
+fn outside(conversation: &Conversation) -> Vec<String> {
+    let mut outside = Vec::new();
+    conversation.variables(&mut |text| {
+        outside.push(text.to_owned());
+        text.to_owned()
+    });
+    outside
+}
+
+/// A code point that occurs neither in a template nor in a conversation.
+///
+/// # Errors
+/// [`Error::Invalid`] for a conversation that uses up all private-use code points.
+pub(crate) fn unused(source: &Source<'_>, conversation: &Conversation) -> Result<char, Error> {
+    let outside = outside(conversation);
+    let texts = || outside.iter().map(String::as_str).chain([source.text()]);
     // The private-use area of the basic plane. The usual conversation has none
     // of it, so the first one will do.
     ('\u{e000}'..='\u{f8ff}').find(|candidate| !texts().any(|text| text.contains(*candidate))).ok_or_else(|| {
