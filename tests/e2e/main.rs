@@ -3,12 +3,14 @@
 #![allow(missing_docs, reason = "tests are documented by their names")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod adapters;
 mod answers;
 mod bad_guests;
 mod bad_models;
 mod bad_requests;
 mod batching;
 mod hang_up;
+mod made;
 mod models;
 mod prefix;
 mod shutdown;
