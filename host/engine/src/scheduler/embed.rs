@@ -1,8 +1,8 @@
 //! Embeddings, computed between the batches of sessions.
 //!
 //! They take part in the service by tokens like everything else: beside sessions
-//! that have something to decode an embedding is computed only while its owner is
-//! not ahead of any of theirs, see [`super::fair`]. The backend holds one input at a
+//! that have something to decode, embeddings are computed only while somebody who
+//! waits for one is not ahead of any of their owners, see [`super::fair`]. The backend holds one input at a
 //! time and computes long ones in parts, so an input that was begun is finished
 //! before another one is; whoever waits for embeddings waits for one input of
 //! somebody else's and not for all of them.
@@ -141,19 +141,16 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// Computes inputs in the order of service, up to about `most` tokens, and at
-    /// least a part of one, while those whose they are have been served no more
-    /// than `others`. Whether anything was done.
+    /// least a part of one, while somebody who waits for them has been served no more
+    /// than any of `others`. Whether anything was done.
     fn embed(&mut self, others: &[Owner], most: u32) -> bool {
         self.metrics.cancelled.inc_by(self.embeddings.drop_abandoned());
         let begin = self.clock.now();
         let mut done = 0;
-        while done < most {
+        // Also where it is due to one who waits for what another one has begun: that
+        // is at most an input, which is charged to who began it.
+        while done < most && self.embeddings.owners().any(|owner| self.fair.is_due(owner, others)) {
             let Some((request, computed)) = self.embeddings.take_next(&self.fair) else { break };
-            if !self.fair.is_due(&request.owner, others) {
-                // It keeps its place: the first.
-                self.embeddings.put_back(request, computed);
-                break;
-            }
             done += self.embed_part(request, computed, most - done);
         }
         self.embeddings.pace.measured(done as usize, self.clock.now().saturating_sub(begin));

@@ -102,6 +102,24 @@ fn nobody_waits_for_all_the_embeddings_of_somebody_else() {
 }
 
 #[test]
+fn nobody_waits_at_the_pace_of_who_has_had_its_share() {
+    let mut bench = bench_of(STEP, CHEAP);
+    let reader = bench.endless(&tenant("run", 1), Priority::Normal);
+    let _flood = bench.embed(&tenant("flood", 1), vec![vec![1; 1000]; 100]);
+    // An input was begun, and waits until the stream has come as far.
+    bench.shares(&reader, 100);
+    let mut answer = bench.embed(&tenant("one", 1), vec![vec![2; 8]]);
+    let mut steps = 0;
+    while answer.try_recv().is_err() {
+        bench.shares(&reader, 1);
+        steps += 1;
+    }
+    assert!(steps <= 1000 / CHUNK + 2, "{steps} steps: the rest of an input in chunks of {CHUNK}");
+    let (generated, embedded) = bench.shares(&reader, 1000);
+    assert!(embedded < generated / 2, "what the flood had too much is made good: {embedded} beside {generated}");
+}
+
+#[test]
 fn requests_of_one_tenant_take_turns() {
     let mut bench = bench_of(STEP, CHEAP);
     let own = tenant("own", 1);
