@@ -8,6 +8,7 @@ use nala_e2e::host::{Host, Refused};
 use nala_e2e::{guests, paths};
 use serde_json::Value;
 
+use crate::made::gguf::f32_value;
 use crate::made::made::Made;
 
 /// A handler that tells what it can do with a model.
@@ -33,11 +34,12 @@ fn model() -> String {
 
 #[test]
 fn sessions_are_computed_with_the_adapter_they_name() {
-    let files = [Made::lora(1).written(), Made::lora(2).written()];
+    // Strong enough that other words come out.
+    let files = [1, 2].map(|seed| Made::lora(seed).set("adapter.lora.alpha", f32_value(32.0)).written());
     let (one, two) = (named("one", files[0].path()), named("two", files[1].path()));
     let said = |arguments: &[&str]| {
         let host = behaviours(&[&["--model", &model()], arguments].concat()).unwrap();
-        let told = text(&host, "/adapters?24");
+        let told = text(&host, "/adapters?24,Once+upon+a+time");
         let (said, wrong) = told.split_once('\n').unwrap();
         let said: Vec<String> = serde_json::from_str(said).unwrap();
         (said, wrong.to_owned())

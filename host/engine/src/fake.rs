@@ -82,7 +82,7 @@ impl Default for Fake {
                 width: 8,
                 max_tokens: 64,
                 pooling: Pooling::Mean,
-                ranking: Some(RankingInfo { scores: 1, max_tokens: 32 }),
+                ranking: Some(RankingInfo { scores: 1, max_tokens: 60 }),
             }),
             embedded: Arc::default(),
             batches: Arc::default(),

@@ -19,7 +19,7 @@ fn bench(model: LoadedModel, limits: Limits) -> Bench {
 #[tokio::test(flavor = "multi_thread")]
 async fn inputs_become_vectors_and_scores_and_are_counted() {
     let bench = Bench::new(Limits::default());
-    let ranking = "Some(Ranking { scores: 1, max-tokens: 32 })";
+    let ranking = "Some(Ranking { scores: 1, max-tokens: 60 })";
     // 16 tokens of vectors, 3 alone and 3 by another pooling, 16 of scores.
     let expected = format!("8 64 {ranking} [true, true, true] true true true [1, 1, 1] 38 Ok([])");
     assert_eq!(bench.text("/embeddings").await, expected);
@@ -32,7 +32,7 @@ async fn what_cannot_be_embedded_is_a_typed_error() {
     let bench = Bench::new(Limits::default());
     let told = bench.text("/embeddings-refused").await;
     let says =
-        ["ContextFull(64)", "input 0 is empty", "outside the vocabulary", "at most 2048 inputs", "ContextFull(32)"];
+        ["ContextFull(64)", "input 0 is empty", "outside the vocabulary", "at most 2048 inputs", "ContextFull(60)"];
     assert_eq!(told.lines().count(), says.len(), "{told}");
     for (line, said) in told.lines().zip(says) {
         assert!(line.starts_with("Some(Error::") && line.contains(said), "{said}: {line}");
@@ -61,7 +61,7 @@ async fn waiting_for_vectors_ends_with_the_wall_time_and_with_it_the_work() {
     let model = Fake { before_embedding, ..Fake::default() }.load();
     let limits = Limits { wall: Duration::from_millis(300), cpu: Duration::from_millis(250), ..Limits::default() };
     let bench = bench(model, limits);
-    let error = bench.get("/embeddings-many?2000").await.unwrap_err();
+    let error = bench.get("/embeddings-many?2000").await.err().unwrap();
     assert!(matches!(error, HandleError::WallLimit), "{error:?}");
     bench.until_empty().await;
     for _ in 0..500 {

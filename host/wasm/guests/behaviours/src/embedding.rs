@@ -50,7 +50,7 @@ pub(crate) fn refused() -> String {
         embedding::embed(&model, &[vec![]], None).err(),
         embedding::embed(&model, &[vec![u32::MAX]], Some(Pooling::First)).err(),
         embedding::embed(&model, &vec![vec![1]; most + 1], None).err(),
-        embedding::rank(&model, &[vec![1; 33]]).err(),
+        embedding::rank(&model, &[vec![1; 61]]).err(),
     ];
     told.map(|error| format!("{error:?}")).join("\n")
 }

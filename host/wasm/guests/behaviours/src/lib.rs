@@ -87,7 +87,7 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/steps-dropped" => text(out, &step::dropped(query.parse().unwrap_or(1))),
             "/steps-huge" => text(out, &step::huge(query.parse().unwrap_or(0))),
             "/steps-many" => text(out, &step::many(query.parse().unwrap_or(0))),
-            "/adapters" => text(out, &model::adapters(query.parse().unwrap_or(3))),
+            "/adapters" => text(out, &model::adapters(query)),
             "/embeddings" => text(out, &embedding::embeddings()),
             "/embeddings-refused" => text(out, &embedding::refused()),
             "/embeddings-many" => text(out, &embedding::many(query.parse().unwrap_or(0))),
