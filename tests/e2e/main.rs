@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests are documented by their names")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod adapters;
 mod answers;
 mod bad_guests;
 mod bad_models;
@@ -10,6 +11,7 @@ mod bad_requests;
 mod batching;
 mod clients;
 mod hang_up;
+mod made;
 mod models;
 mod prefix;
 mod scripted;

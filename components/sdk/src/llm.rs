@@ -4,8 +4,10 @@
 //! [`Session::prefill`] appends tokens, [`Session::generate`] lets the host's
 //! decode loop append more and hands them over in [`Chunk`]s, and
 //! [`Session::constrain`] keeps those within a [`Grammar`]. A program that chooses
-//! the tokens itself [`submit`]s steps.
+//! the tokens itself [`submit`]s steps. Whole texts become vectors with [`embed`] and
+//! scores with [`rank`].
 
+mod embedding;
 mod ending;
 mod grammar;
 mod step;
@@ -16,10 +18,12 @@ use std::rc::Rc;
 use crate::bindings::nala::llm::{meter, model, session};
 use ending::Ending;
 
+pub use embedding::{embed, embed_with, max_inputs, rank};
 pub use grammar::Grammar;
 pub use step::{Pending, Step, submit};
 pub use together::Together;
 
+pub use crate::bindings::nala::llm::embedding::{Offer, Pooling, Ranking};
 pub use crate::bindings::nala::llm::meter::{Limits, Usage};
 pub use crate::bindings::nala::llm::model::{Caps, Info, StateKind};
 pub use crate::bindings::nala::llm::session::{

@@ -16,6 +16,9 @@ pub(crate) use self::memory::default_budget;
 use crate::args::{EngineArgs, ModelName, ModelsArgs};
 use crate::console::{Console, Help};
 
+/// Tokens of embeddings that a model is loaded for which only drafts.
+const NONE_EMBEDDED: u32 = 1;
+
 /// Makes pools of models with the same settings.
 pub(crate) struct Loader {
     store: Store,
@@ -72,7 +75,8 @@ impl Loader {
         let extras = self.extras()?;
         if let (Some(default), Some(draft)) = (found.first_mut(), &extras.draft) {
             let size = std::fs::metadata(draft).map_or(0, |meta| meta.len());
-            default.bytes = default.bytes.saturating_add(memory::estimate(draft, size, &self.options));
+            let options = LoadOptions { embedding_tokens: NONE_EMBEDDED, ..self.options.clone() };
+            default.bytes = default.bytes.saturating_add(memory::estimate(draft, size, &options));
         }
         let found = found;
         refuse_doubles(asked, &found)?;
@@ -180,7 +184,8 @@ impl Loader {
                 };
                 let mut model = nala_llama::load(&path, &options, progress)?;
                 if let Some(draft) = &extras.draft {
-                    let options = LoadOptions { adapters: Vec::new(), ..options.clone() };
+                    let options =
+                        LoadOptions { adapters: Vec::new(), embedding_tokens: NONE_EMBEDDED, ..options.clone() };
                     model.draft = Some(Box::new(nala_llama::load(draft, &options, |_| {})?));
                 }
                 Ok(model)
@@ -240,6 +245,7 @@ pub(crate) fn options(args: &EngineArgs) -> LoadOptions {
         kv_cells: args.kv_cells,
         max_sequences: args.max_sequences,
         batch_tokens: args.batch_tokens,
+        embedding_tokens: args.embedding_tokens,
         flash_attention: args.flash_attention.into(),
         kv_keys: args.cache_type_k.into(),
         kv_values: args.cache_type_v.into(),

@@ -140,20 +140,59 @@ pub trait Backend {
         adapter.is_none()
     }
 
-    /// One vector for each input; the sequences are as before. Vectors have the
-    /// length 1, but for those of [`Pooling::Rank`], which are the scores.
+    /// Goes on with the vector of an input, of which `computed` tokens have been
+    /// computed by the calls before; with 0 the input is begun, and one that was
+    /// begun before is forgotten. The sequences are as before.
     ///
-    /// Computed with the model alone, whatever adapter is in force.
+    /// Computes about `most` tokens, at least one, and what cannot be computed in
+    /// parts ([`Pooling::Rank`]) as a whole. A backend may have parts of its own, of
+    /// which it computes as many as hold `most`. Vectors have the length 1, but for
+    /// those of [`Pooling::Rank`], which are the scores. Computed with the model
+    /// alone, whatever adapter is in force.
     ///
     /// # Errors
     /// [`DecodeError::Unsupported`] where [`ModelInfo::embeddings`] says so, and
     /// for a pooling that the model has no head for;
     /// [`DecodeError::InvalidBatch`] for an input that is empty, longer than
-    /// [`EmbeddingInfo::max_tokens`], or has a token outside of the vocabulary;
+    /// [`EmbeddingInfo::most`], or has a token outside of the vocabulary, and for a
+    /// number of computed tokens other than what the call before said;
     /// [`DecodeError::Failed`], also where there is no memory for it.
-    fn embed(&mut self, _inputs: &[Vec<Token>], _pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+    fn embed_part(
+        &mut self,
+        _input: &[Token],
+        _pooling: Pooling,
+        _computed: u32,
+        _most: u32,
+    ) -> Result<Embedding, DecodeError> {
         Err(DecodeError::Unsupported("this backend computes no embeddings".into()))
     }
+
+    /// One vector for each input, see [`Backend::embed_part`].
+    ///
+    /// # Errors
+    /// As [`Backend::embed_part`].
+    fn embed(&mut self, inputs: &[Vec<Token>], pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+        let whole = |input: &Vec<Token>| {
+            let mut computed = 0;
+            loop {
+                match self.embed_part(input, pooling, computed, u32::MAX)? {
+                    Embedding::Whole(vector) => return Ok(vector),
+                    Embedding::Part(reached) if reached > computed => computed = reached,
+                    Embedding::Part(_) => return Err(DecodeError::Failed("an embedding makes no progress".into())),
+                }
+            }
+        };
+        inputs.iter().map(whole).collect()
+    }
+}
+
+/// How far an embedding came.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Embedding {
+    /// So many tokens of the input are computed, in all.
+    Part(u32),
+    /// The input's vector, or what the head says of it.
+    Whole(Vec<f32>),
 }
 
 /// How the vectors of an input's tokens become one.
@@ -176,14 +215,34 @@ pub enum Pooling {
 pub struct EmbeddingInfo {
     /// Numbers in a vector.
     pub width: u32,
-    /// The longest input, in tokens.
+    /// The longest input whose vector can be had, in tokens.
     pub max_tokens: u32,
     /// The pooling that the model file names; the mean where it names none, as
     /// those of plain language models do.
     pub pooling: Pooling,
-    /// Numbers that the classification head gives ([`Pooling::Rank`]). None:
-    /// the model has no such head.
-    pub scores: Option<u32>,
+    /// What the classification head offers ([`Pooling::Rank`]). None: the model has
+    /// no such head.
+    pub ranking: Option<RankingInfo>,
+}
+
+/// What a model's classification head offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankingInfo {
+    /// Numbers that it gives: one score, or one a class.
+    pub scores: u32,
+    /// The longest input, in tokens: it is computed as a whole.
+    pub max_tokens: u32,
+}
+
+impl EmbeddingInfo {
+    /// The longest input for a pooling, in tokens. None: the model has no head for it.
+    #[must_use]
+    pub fn most(&self, pooling: Pooling) -> Option<u32> {
+        match pooling {
+            Pooling::Mean | Pooling::First | Pooling::Last => Some(self.max_tokens),
+            Pooling::Rank => self.ranking.map(|ranking| ranking.max_tokens),
+        }
+    }
 }
 
 /// What a backend can do with sequences beside decoding them.

@@ -84,6 +84,9 @@ pub(crate) struct NewSession {
 pub(crate) struct EmbedCommand {
     pub(crate) inputs: Vec<Vec<Token>>,
     pub(crate) pooling: Pooling,
+    /// Who is served.
+    pub(crate) tenant: Tenant,
+    pub(crate) priority: Priority,
     pub(crate) reply: Reply<Vec<Vec<f32>>>,
 }
 

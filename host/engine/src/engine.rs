@@ -1,6 +1,7 @@
 //! The handles through which everybody else uses a model.
 
 mod draft;
+mod embed;
 mod generation;
 mod session;
 mod submit;
@@ -13,16 +14,15 @@ use std::thread::JoinHandle;
 use thiserror::Error as ThisError;
 use tokio::sync::{Notify, oneshot};
 
-use crate::Token;
-use crate::backend::{Abilities, BackendLimits, LoadedModel, ModelInfo, Pooling};
-use crate::command::{Command, EmbedCommand, NewSession, Reply, Seat, SessionId};
+use crate::backend::{Abilities, BackendLimits, LoadedModel, ModelInfo};
+use crate::command::{Command, NewSession, Reply, Seat, SessionId};
 use crate::config::EngineConfig;
 use crate::constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource};
 use crate::error::Error;
 use crate::metrics::EngineMetrics;
 use crate::thread::{self, Setup};
 use crate::tokenizer::Tokenizer;
-use crate::validate;
+pub use embed::{EmbedOptions, MAX_EMBEDDING_INPUTS};
 pub use generation::{Generation, Readiness};
 pub use session::{Session, SessionOptions};
 pub use submit::{Step, Submitted, submit};
@@ -216,25 +216,6 @@ impl Engine {
     #[must_use]
     pub fn abilities(&self) -> Abilities {
         self.shared.abilities
-    }
-
-    /// One vector for each input, of the width and at most the length that
-    /// `ModelInfo::embeddings` says, computed between the batches of sessions.
-    /// `pooling`: None for the model's own. Dropping the future ends it.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a model or a pooling that gives none,
-    /// [`Error::InvalidArgument`] for inputs out of range, [`Error::Busy`] when too
-    /// many wait, [`Error::Backend`].
-    pub async fn embed(&self, inputs: Vec<Vec<Token>>, pooling: Option<Pooling>) -> Result<Vec<Vec<f32>>, Error> {
-        let info = self.shared.info.embeddings.as_ref();
-        let info = info.ok_or_else(|| Error::Unsupported("this model gives no embeddings".into()))?;
-        validate::embeddings(&inputs, info, self.shared.limits.vocab)?;
-        let pooling = pooling.unwrap_or(info.pooling);
-        if pooling == Pooling::Rank && info.scores.is_none() {
-            return Err(Error::Unsupported("this model has no head that ranks; use a reranker model".into()));
-        }
-        self.shared.ask(|reply| Command::Embed(EmbedCommand { inputs, pooling, reply })).await
     }
 
     /// Compiles a grammar for [`Session::constrain`]. One that was compiled before,

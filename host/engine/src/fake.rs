@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{
-    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, EmbeddingInfo, LoadedModel, ModelInfo, Pooling, SeqId,
-    StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, Embedding, EmbeddingInfo, LoadedModel, ModelInfo,
+    Pooling, RankingInfo, SeqId, StateKind, Token,
 };
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
@@ -32,6 +32,9 @@ pub type Script = Arc<dyn Fn(&[Token]) -> Token + Send + Sync>;
 /// Called before each batch is decoded; an error is what the batch comes to.
 pub type BeforeDecode = Arc<dyn Fn(&[BatchEntry]) -> Result<(), DecodeError> + Send + Sync>;
 
+/// Called before each part of an input is computed for an embedding.
+pub type BeforeEmbedding = Arc<dyn Fn(&[Token]) + Send + Sync>;
+
 /// A fake model to be made.
 #[derive(Clone)]
 pub struct Fake {
@@ -41,6 +44,8 @@ pub struct Fake {
     pub script: Script,
     /// Hook for delays and failures.
     pub before_decode: BeforeDecode,
+    /// Hook for delays of embeddings.
+    pub before_embedding: BeforeEmbedding,
     /// What else the backend can do.
     pub abilities: Abilities,
     /// A sliding window, in tokens. What it has left behind is forgotten at once,
@@ -51,6 +56,8 @@ pub struct Fake {
     pub adapters: Vec<String>,
     /// What it offers as embeddings.
     pub embeddings: Option<EmbeddingInfo>,
+    /// Every part of an input that was computed for an embedding.
+    pub embedded: Arc<Mutex<Vec<Vec<Token>>>>,
     /// Every batch that was decoded.
     pub batches: Arc<Mutex<Vec<Vec<BatchEntry>>>>,
 }
@@ -67,10 +74,17 @@ impl Default for Fake {
             },
             script: Arc::new(alphabet),
             before_decode: Arc::new(|_| Ok(())),
+            before_embedding: Arc::new(|_| {}),
             abilities: Abilities { copy: true, shift: true, snapshot: true },
             window: None,
             adapters: Vec::new(),
-            embeddings: Some(EmbeddingInfo { width: 8, max_tokens: 64, pooling: Pooling::Mean, scores: Some(1) }),
+            embeddings: Some(EmbeddingInfo {
+                width: 8,
+                max_tokens: 64,
+                pooling: Pooling::Mean,
+                ranking: Some(RankingInfo { scores: 1, max_tokens: 60 }),
+            }),
+            embedded: Arc::default(),
             batches: Arc::default(),
         }
     }
@@ -133,6 +147,7 @@ impl Fake {
             cells: 0,
             adapter: None,
             rows: Vec::new(),
+            embedding: 0,
         }
     }
 
@@ -178,6 +193,8 @@ pub struct FakeBackend {
     cells: u64,
     adapter: Option<u16>,
     rows: Vec<Option<Vec<f32>>>,
+    /// Tokens that are computed of the input that was begun last.
+    embedding: u32,
 }
 
 impl FakeBackend {
@@ -335,22 +352,36 @@ impl Backend for FakeBackend {
         true
     }
 
-    fn embed(&mut self, inputs: &[Vec<Token>], pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
+    fn embed_part(
+        &mut self,
+        input: &[Token],
+        pooling: Pooling,
+        computed: u32,
+        most: u32,
+    ) -> Result<Embedding, DecodeError> {
         let Some(info) = self.fake.embeddings else {
             return Err(DecodeError::Unsupported("this fake gives no embeddings".into()));
         };
-        let width = match (pooling, info.scores) {
-            (Pooling::Rank, None) => return Err(DecodeError::Unsupported("this fake has no head for scores".into())),
-            (Pooling::Rank, Some(scores)) => scores,
-            _ => info.width,
+        let Some(longest) = info.most(pooling) else {
+            return Err(DecodeError::Unsupported("this fake has no head for scores".into()));
         };
-        let bad = |input: &Vec<Token>| {
-            input.is_empty() || input.len() > info.max_tokens as usize || input.iter().any(|&token| token >= VOCAB)
-        };
-        if let Some(at) = inputs.iter().position(bad) {
-            return Err(DecodeError::InvalidBatch(format!("input {at} has {} tokens", inputs[at].len())));
+        let is_known = computed == 0 || computed == self.embedding && (computed as usize) < input.len();
+        if input.is_empty() || input.len() > longest as usize || input.iter().any(|&t| t >= VOCAB) || !is_known {
+            return Err(DecodeError::InvalidBatch(format!("{computed} of {} tokens", input.len())));
         }
-        Ok(inputs.iter().map(|input| vector(input, pooling, width as usize)).collect())
+        let rest = &input[computed as usize..];
+        let (part, width) = match (pooling, info.ranking) {
+            (Pooling::Rank, Some(ranking)) => (rest, ranking.scores),
+            _ => (&rest[..rest.len().min(most as usize)], info.width),
+        };
+        (self.fake.before_embedding)(part);
+        self.fake.embedded.lock().unwrap_or_else(PoisonError::into_inner).push(part.to_vec());
+        self.embedding = computed + part.len() as u32;
+        if (self.embedding as usize) < input.len() {
+            return Ok(Embedding::Part(self.embedding));
+        }
+        self.embedding = 0;
+        Ok(Embedding::Whole(vector(input, pooling, width as usize)))
     }
 }
 

@@ -36,12 +36,15 @@ pub mod tokenizer;
 mod validate;
 
 pub use backend::{
-    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, EmbeddingInfo, LoadedModel, ModelInfo, Pooling, Rewind,
-    SeqId, StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, Embedding, EmbeddingInfo, LoadedModel, ModelInfo,
+    Pooling, RankingInfo, Rewind, SeqId, StateKind, Token,
 };
 pub use config::EngineConfig;
 pub use constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource, Matcher, TokenMask};
-pub use engine::{Engine, Generation, Readiness, Session, SessionOptions, StartError, Step, Submitted, submit};
+pub use engine::{
+    EmbedOptions, Engine, Generation, MAX_EMBEDDING_INPUTS, Readiness, Session, SessionOptions, StartError, Step,
+    Submitted, submit,
+};
 pub use error::Error;
 pub use metrics::EngineMetrics;
 pub use options::{

@@ -182,12 +182,13 @@ impl<C: Clock> Scheduler<C> {
         let now = self.clock.now();
         self.expire(now);
         self.hear_guides(now);
-        let answered = self.answer_computed() | self.embed_some();
+        let answered = self.answer_computed();
         let plan = self.plan();
         self.note_blocked(&plan.blocked, now);
         if plan.shares.is_empty() {
+            let embedded = self.embed_alone();
             let relieved = self.relieve(&plan.blocked, now);
-            return if answered || self.wait_for_a_guide() { Progress::Worked } else { relieved };
+            return if answered || embedded || self.wait_for_a_guide() { Progress::Worked } else { relieved };
         }
         if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
             return Progress::Worked;
@@ -196,6 +197,7 @@ impl<C: Clock> Scheduler<C> {
         self.tidy_cells();
         self.guess(&shares);
         let shares = self.fill_batch(shares, now);
+        self.embed_beside(&shares);
         if !shares.is_empty() {
             self.decode(&shares);
         }

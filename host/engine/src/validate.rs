@@ -1,8 +1,7 @@
 //! What can be refused without asking the engine thread.
 
 use crate::Token;
-use crate::backend::EmbeddingInfo;
-use crate::engine::Step;
+use crate::engine::{MAX_EMBEDDING_INPUTS, Step};
 use crate::error::Error;
 use crate::options::{GenerateOptions, MAX_DRY_WINDOW, MAX_LOGPROBS, MAX_READOUT_TOKENS, Readout, Sampling};
 
@@ -85,24 +84,29 @@ pub(crate) fn step(step: &Step, vocab: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The most inputs of one request for embeddings.
-const MAX_INPUTS: usize = 2048;
+/// The most tokens of all of them together.
+const MAX_INPUT_TOKENS: usize = 1 << 19;
 
-pub(crate) fn embeddings(inputs: &[Vec<Token>], info: &EmbeddingInfo, vocab: u32) -> Result<(), Error> {
-    if inputs.len() > MAX_INPUTS {
-        return refuse(format!("at most {MAX_INPUTS} inputs can be embedded at once, and these are {}", inputs.len()));
+pub(crate) fn embeddings(inputs: &[Vec<Token>], most: u32, vocab: u32) -> Result<(), Error> {
+    if inputs.len() > MAX_EMBEDDING_INPUTS {
+        let count = inputs.len();
+        return refuse(format!("at most {MAX_EMBEDDING_INPUTS} inputs can be given at once, and these are {count}"));
     }
     for (n, input) in inputs.iter().enumerate() {
         if input.is_empty() {
-            return refuse(format!("input {n} is empty"));
+            return refuse(format!("input {n} is empty; leave it out"));
         }
-        if input.len() > info.max_tokens as usize {
-            let (len, most) = (input.len(), info.max_tokens);
-            return refuse(format!("input {n} has {len} tokens, and the model embeds at most {most}; shorten it"));
+        if input.len() > most as usize {
+            return Err(Error::ContextFull { free: most });
         }
         tokens(input, vocab)?;
     }
-    Ok(())
+    match inputs.iter().map(Vec::len).sum::<usize>() {
+        ..=MAX_INPUT_TOKENS => Ok(()),
+        sum => {
+            refuse(format!("the inputs have {sum} tokens together, but {MAX_INPUT_TOKENS} are the most; give fewer"))
+        }
+    }
 }
 
 fn sampling(s: &Sampling) -> Result<(), Error> {
@@ -172,6 +176,17 @@ mod tests {
         let mut options = GenerateOptions::greedy(1);
         change(&mut options);
         generate(&options, 10).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn inputs_out_of_range_are_named() {
+        let refused = |inputs: Vec<Vec<Token>>| embeddings(&inputs, 1000, 10).unwrap_err();
+        assert!(refused(vec![vec![1]; 2049]).to_string().contains("at most 2048 inputs"));
+        assert!(refused(vec![vec![1], Vec::new()]).to_string().contains("input 1 is empty"));
+        assert!(refused(vec![vec![10]]).to_string().contains("token 10"));
+        assert!(refused(vec![vec![1; 1000]; 600]).to_string().contains("600000 tokens together"));
+        assert_eq!(refused(vec![vec![1], vec![1; 1001]]), Error::ContextFull { free: 1000 });
+        assert_eq!(embeddings(&vec![vec![1; 1000]; 500], 1000, 10), Ok(()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
 use nala_engine::{
-    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, ModelInfo, Pooling, SeqId, StateKind, Token,
+    Abilities, Backend, BackendLimits, BatchEntry, DecodeError, Embedding, ModelInfo, Pooling, SeqId, StateKind, Token,
 };
 
 use crate::adapter::Adapter;
@@ -321,8 +321,14 @@ impl Backend for LlamaCpp {
         true
     }
 
-    fn embed(&mut self, inputs: &[Vec<Token>], pooling: Pooling) -> Result<Vec<Vec<f32>>, DecodeError> {
-        self.embeddings.embed(inputs, pooling, self.limits.vocab)
+    fn embed_part(
+        &mut self,
+        input: &[Token],
+        pooling: Pooling,
+        computed: u32,
+        most: u32,
+    ) -> Result<Embedding, DecodeError> {
+        self.embeddings.embed_part(input, pooling, computed, most, self.limits.vocab)
     }
 }
 

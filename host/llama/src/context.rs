@@ -100,17 +100,18 @@ impl Context {
         Ok(this)
     }
 
-    /// Makes a context for one text at a time whose tokens' vectors are wanted,
-    /// or, for ranking, what the model's head makes of them. Up to `batch` tokens
-    /// are decoded at once.
+    /// Makes a context for one text at a time, of up to `cells` tokens, whose
+    /// tokens' vectors are wanted, or, for ranking, what the model's head makes of
+    /// them. Up to `batch` tokens are decoded at once.
     pub(crate) fn for_vectors(
         model: Arc<LlamaModel>,
         options: &LoadOptions,
+        cells: u32,
         batch: u32,
         of: Vectors,
     ) -> Result<Self, String> {
         let mut params = params(options);
-        params.n_ctx = options.embedding_tokens;
+        params.n_ctx = cells;
         params.n_batch = batch;
         params.n_ubatch = batch;
         params.n_seq_max = 1;
@@ -124,8 +125,7 @@ impl Context {
         params.swa_full = false;
         Self::with(model, params).map_err(|errors| {
             format!(
-                "llama.cpp cannot make a context for embeddings of {} tokens ({errors}); lower embedding_tokens",
-                options.embedding_tokens
+                "llama.cpp cannot make a context for embeddings of {cells} tokens ({errors}); lower embedding_tokens"
             )
         })
     }

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
-use nala_engine::{EmbeddingInfo, ModelInfo, Pooling, StateKind};
+use nala_engine::{EmbeddingInfo, ModelInfo, Pooling, RankingInfo, StateKind};
 
 use crate::header::Header;
 use crate::options::LoadOptions;
@@ -61,6 +61,10 @@ fn window(model: &LlamaModel) -> Option<u32> {
     u32::try_from(window).ok().filter(|&window| window > 0)
 }
 
+/// The longest text that a head ranks, in tokens. It is decoded at once, and
+/// llama.cpp keeps a row of logits for each of its tokens.
+const RANKED_TOKENS: u32 = 512;
+
 /// What the model offers as embeddings. Every decoder has some: the state of its
 /// tokens before they become logits.
 fn embeddings(
@@ -77,16 +81,19 @@ fn embeddings(
         let model = raw(model).as_ptr();
         (sys::llama_model_n_embd_out(model), sys::llama_model_n_cls_out(model))
     };
+    let most = options.longest_embedding();
+    let most = if trained == 0 { most } else { trained.min(most) };
     EmbeddingInfo {
         width: u32::try_from(width).unwrap_or(0),
-        max_tokens: if trained == 0 { options.embedding_tokens } else { trained.min(options.embedding_tokens) },
+        max_tokens: most,
         pooling: match pooling {
             Some("2") => Pooling::First,
             Some("3") => Pooling::Last,
             Some("4") if header.has_head => Pooling::Rank,
             _ => Pooling::Mean,
         },
-        scores: (header.has_head && pooling == Some("4") && scores > 0).then_some(scores),
+        ranking: (header.has_head && pooling == Some("4") && scores > 0)
+            .then_some(RankingInfo { scores, max_tokens: most.min(RANKED_TOKENS) }),
     }
 }
 

@@ -90,15 +90,17 @@ pub struct LoadOptions {
     pub kv_values: KvType,
     /// LoRA adapters, loaded with the model.
     pub adapters: Vec<AdapterFile>,
-    /// The longest input of an embedding, in tokens. The first embedding makes a
-    /// context of so many KV cells.
+    /// The longest input of an embedding, in tokens, and no more than
+    /// [`LoadOptions::kv_cells`]. The first embedding makes a context with KV cells
+    /// of its own, as many as its input needs; longer ones make it larger, up to so
+    /// many.
     pub embedding_tokens: u32,
 }
 
 impl Default for LoadOptions {
     /// All cores, 16,384 cells, batches of 512 tokens, 64 sequences, flash
     /// attention where it is supported, 16 bits a number in the cells, embeddings
-    /// of up to 512 tokens, no adapters.
+    /// of up to 8192 tokens, no adapters.
     fn default() -> Self {
         Self {
             threads: None,
@@ -111,7 +113,7 @@ impl Default for LoadOptions {
             kv_keys: KvType::F16,
             kv_values: KvType::F16,
             adapters: Vec::new(),
-            embedding_tokens: 512,
+            embedding_tokens: 8192,
         }
     }
 }
@@ -183,6 +185,12 @@ impl LoadOptions {
             }
         }
         Ok(())
+    }
+
+    /// The most KV cells of the context for embeddings.
+    #[must_use]
+    pub fn longest_embedding(&self) -> u32 {
+        self.embedding_tokens.min(self.kv_cells)
     }
 
     /// What a context of these options holds for a model trained for

@@ -5,7 +5,7 @@
 mod common;
 
 use common::made::Made;
-use nala_engine::{DecodeError, Pooling};
+use nala_engine::{DecodeError, Embedding, Pooling, RankingInfo};
 use nala_llama::{LoadOptions, load};
 
 #[test]
@@ -27,13 +27,47 @@ fn texts_of_one_subject_are_nearer_to_each_other() {
 }
 
 #[test]
+fn a_long_text_is_computed_in_parts_and_its_end_counts() {
+    let options = LoadOptions { kv_cells: 1024, embedding_tokens: 8192, ..common::options() };
+    let model = load(&common::model_path(), &options, |_| {}).unwrap();
+    assert_eq!(model.info.embeddings.unwrap().max_tokens, 1024, "as many as KV cells");
+    let mut backend = (model.backend)().unwrap();
+    let encode = |text: &str| model.tokenizer.encode(text, false).unwrap();
+    let filler = encode("The cat sleeps on the sofa all day and the kitten naps on the couch beside it. ");
+    let long = |end: &str| [filler.repeat(45)[..900].to_vec(), encode(end)].concat();
+    let inputs = [long("So do I."), long("The central bank raised its interest rates."), filler.clone()];
+    // A short one first: the context grows for the others.
+    let short = backend.embed(&inputs[2..], Pooling::Mean).unwrap();
+    for pooling in [Pooling::Mean, Pooling::Last] {
+        let vectors = backend.embed(&inputs, pooling).unwrap();
+        let near = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+        assert!(vectors[0] != vectors[1], "{pooling:?}: the end counts");
+        if pooling == Pooling::Mean {
+            assert!(near(&vectors[2], &short[0]) > 0.999, "a longer context changes nothing");
+        }
+        // In parts of a step, and with somebody else's given up between.
+        assert!(matches!(backend.embed_part(&inputs[0], pooling, 0, 100), Ok(Embedding::Part(128))));
+        let (mut computed, mut parts) = (0, 0);
+        let vector = loop {
+            parts += 1;
+            match backend.embed_part(&inputs[1], pooling, computed, 100).unwrap() {
+                Embedding::Part(reached) => computed = reached,
+                Embedding::Whole(vector) => break vector,
+            }
+        };
+        assert_eq!(parts, inputs[1].len().div_ceil(128));
+        assert_eq!(vector, vectors[1], "{pooling:?}: to the last digit");
+    }
+}
+
+#[test]
 fn what_is_too_long_is_told_with_the_limit() {
     let options = LoadOptions { embedding_tokens: 40, ..common::options() };
     let model = load(&common::model_path(), &options, |_| {}).unwrap();
     assert_eq!(model.info.embeddings.unwrap().max_tokens, 40);
     let mut backend = (model.backend)().unwrap();
     let error = backend.embed(&[vec![5; 40], vec![5; 41]], Pooling::Last).unwrap_err();
-    assert!(error.to_string().contains("input 1 has 41 tokens, but 40 is the most"), "{error}");
+    assert!(error.to_string().contains("an input has 41 tokens, but 40 is the most"), "{error}");
     let error = backend.embed(&[vec![5; 3]], Pooling::Rank).unwrap_err();
     assert!(matches!(&error, DecodeError::Unsupported(text) if text.contains("use a reranker")), "{error}");
 }
@@ -43,7 +77,8 @@ fn a_model_with_a_head_gives_scores() {
     let file = Made::reranker().written();
     let model = load(file.path(), &LoadOptions { kv_cells: 256, ..common::options() }, |_| {}).unwrap();
     let info = model.info.embeddings.unwrap();
-    assert_eq!((info.pooling, info.scores, info.width, info.max_tokens), (Pooling::Rank, Some(2), 64, 256));
+    let ranking = Some(RankingInfo { scores: 2, max_tokens: 256 });
+    assert_eq!((info.pooling, info.ranking, info.width, info.max_tokens), (Pooling::Rank, ranking, 64, 256));
     let mut backend = (model.backend)().unwrap();
     let inputs = [vec![5, 6, 7, 8], vec![900, 12, 44], (20..256).collect()];
     let scores = backend.embed(&inputs, Pooling::Rank).unwrap();

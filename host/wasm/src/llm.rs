@@ -8,6 +8,7 @@
 
 mod constraint;
 mod convert;
+mod embedding;
 mod generation;
 mod handle;
 mod meter;
@@ -48,6 +49,8 @@ pub(crate) mod bindings {
             "nala:llm/session.[method]generation.inject": async | trappable,
             "nala:llm/session.[method]pending.take": async | trappable,
             "nala:llm/session.submit": async | trappable,
+            "nala:llm/embedding.embed": async | trappable,
+            "nala:llm/embedding.rank": async | trappable,
             "nala:llm/constraint.[static]grammar.compile": async | trappable,
             default: trappable,
         },
@@ -83,11 +86,12 @@ fn view(data: &mut StoreData) -> LlmView<'_> {
 }
 
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
-    use bindings::nala::llm::{constraint, meter, model, session, types};
+    use bindings::nala::llm::{constraint, embedding, meter, model, session, types};
     types::add_to_linker::<_, HasLlm>(linker, view)?;
     model::add_to_linker::<_, HasLlm>(linker, view)?;
     constraint::add_to_linker::<_, HasLlm>(linker, view)?;
     session::add_to_linker::<_, HasLlm>(linker, view)?;
+    embedding::add_to_linker::<_, HasLlm>(linker, view)?;
     meter::add_to_linker::<_, HasLlm>(linker, view)
 }
 

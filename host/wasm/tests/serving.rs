@@ -83,7 +83,7 @@ async fn a_model_is_used_through_its_interface() {
     assert!(about.starts_with("alphabet fake 259 "), "{about}");
     assert!(about.contains("no-such-model") && about.contains("available: alphabet"), "{about}");
     assert!(about.contains("Denied") && about.contains("ai_models"), "{about}");
-    assert!(about.contains("Caps(REWIND | FORK | SHIFT | SNAPSHOT | EMBEDDINGS) 16 "), "{about}");
+    assert!(about.contains("Caps(REWIND | FORK | SHIFT | SNAPSHOT | EMBEDDINGS | RANKING) 16 "), "{about}");
     assert!(about.ends_with("Ok(\"héllo\") true"), "{about}");
     bench.until_empty().await;
     assert_eq!(bench.engine.metrics().sessions.get(), 0);

@@ -35,10 +35,9 @@ async fn sessions_are_computed_with_the_adapter_they_name() {
     let model = Fake { adapters: vec!["one".into(), "two".into()], ..Fake::default() }.load();
     let bench = Bench::with_model(RuntimeConfig::default(), Limits::default(), model);
     let told = bench.text("/adapters").await;
-    let mut words = told.splitn(4, ' ');
-    let said: Vec<&str> = words.by_ref().take(3).collect();
+    let (said, wrong) = told.split_once('\n').unwrap();
+    let said: Vec<&str> = said.split('"').skip(1).step_by(2).collect();
     assert!(said[0] == "def" && said[1] != said[0] && said[2] != said[1], "{told}");
-    let wrong = words.next().unwrap();
     assert!(wrong.contains("InvalidArgument") && wrong.contains("one, two"), "{told}");
     bench.until_empty().await;
 }

@@ -13,6 +13,7 @@ use super::parsers::within;
 const MAX_KV_CELLS: u32 = 1 << 24;
 const MAX_SEQUENCES: u32 = 256;
 const MAX_BATCH_TOKENS: u32 = 1 << 20;
+const MAX_EMBEDDING_TOKENS: u32 = 1 << 20;
 /// More guesses than this never come true.
 const MAX_DRAFT: u32 = 64;
 
@@ -56,6 +57,18 @@ pub(crate) struct EngineArgs {
         allow_negative_numbers = true
     )]
     pub(crate) batch_tokens: u32,
+
+    /// Tokens of the longest text that is embedded, and no more than KV cells; the
+    /// first long one takes as many cells beside those
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = LoadOptions::default().embedding_tokens,
+        env = "NALA_EMBEDDING_TOKENS",
+        value_parser = within(1..=MAX_EMBEDDING_TOKENS),
+        allow_negative_numbers = true
+    )]
+    pub(crate) embedding_tokens: u32,
 
     /// Fused attention kernel; auto takes it where llama.cpp supports it
     #[arg(long, value_name = "WHEN", default_value = "auto", env = "NALA_FLASH_ATTENTION")]

@@ -84,6 +84,11 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         setting("max_sequences", load.max_sequences.to_string(), "sequences computed together (--max-sequences)"),
         setting("batch_tokens", load.batch_tokens.to_string(), "tokens of a batch at most (--batch-tokens)"),
         setting("micro_batch_tokens", load.micro_batch_tokens.to_string(), "tokens computed at once"),
+        setting(
+            "embedding_tokens",
+            load.longest_embedding().to_string(),
+            "tokens of the longest text that is embedded (--embedding-tokens)",
+        ),
         setting("flash_attention", lower(load.flash_attention), "fused attention kernel (--flash-attention)"),
         setting("cache_type_k", lower(load.kv_keys), "how KV cells keep keys (--cache-type-k)"),
         setting("cache_type_v", lower(load.kv_values), "how KV cells keep values (--cache-type-v)"),

@@ -14,11 +14,13 @@ const LOGIT: u64 = 4;
 const ROWS_KEPT: u64 = 2;
 
 /// What a model takes when it is loaded, in bytes: the file, which is mapped, the
-/// KV cells, and the logits of a batch, the largest part of what computing needs.
+/// KV cells, those of the context for embeddings too, which is made later, and the
+/// logits of a batch, the largest part of what computing needs.
 pub(super) fn estimate(path: &Path, file: u64, options: &LoadOptions) -> u64 {
     // llama.cpp has its own reader; what only it can read is taken by its size.
     let Ok(header) = Header::read(path) else { return file };
-    let cells = header.kv_cell_bytes().unwrap_or(0).saturating_mul(options.kv_cells.into());
+    let cells = u64::from(options.kv_cells).saturating_add(options.longest_embedding().into());
+    let cells = header.kv_cell_bytes().unwrap_or(0).saturating_mul(cells);
     let row = header.vocabulary().unwrap_or(0).saturating_mul(LOGIT * ROWS_KEPT);
     file.saturating_add(cells).saturating_add(row.saturating_mul(options.batch_tokens.into()))
 }

@@ -1,7 +1,7 @@
 //! Checks of embeddings.
 
 use super::backend::{A, alone, assert_close, entries};
-use crate::backend::{Backend, DecodeError, EmbeddingInfo, LoadedModel, Pooling, Token};
+use crate::backend::{Backend, DecodeError, Embedding, EmbeddingInfo, LoadedModel, Pooling, Token};
 
 /// How far the numbers of one input may be apart, alone and beside others.
 const TOLERANCE: f32 = 1e-3;
@@ -23,6 +23,7 @@ pub(super) fn run(load: &dyn Fn() -> LoadedModel) {
     };
     for pooling in [Pooling::Mean, Pooling::First, Pooling::Last] {
         vectors_are_of_their_inputs(backend, info, &inputs, pooling);
+        parts_make_the_same(backend, info, &inputs, pooling);
     }
     scores_are_as_said(backend, info, &inputs);
     bad_inputs_are_refused(backend, info, inputs[0][0]);
@@ -57,13 +58,44 @@ fn vectors_are_of_their_inputs(
     assert_eq!(backend.embed(&[], pooling).unwrap(), Vec::<Vec<f32>>::new());
 }
 
+/// One input in small parts, begun anew where it was left.
+fn parts_make_the_same(backend: &mut dyn Backend, info: EmbeddingInfo, inputs: &[Vec<Token>], pooling: Pooling) {
+    let input: Vec<Token> = inputs.concat().into_iter().cycle().take(info.max_tokens.min(100) as usize).collect();
+    let whole = backend.embed(std::slice::from_ref(&input), pooling).unwrap().remove(0);
+    let mut parts = 0;
+    for _ in 0..2 {
+        let first = backend.embed_part(&input, pooling, 0, 3).unwrap();
+        assert!(matches!(first, Embedding::Part(reached) if (1..input.len() as u32).contains(&reached)), "{first:?}");
+        parts += 1;
+    }
+    let mut computed = 0;
+    let vector = loop {
+        match backend.embed_part(&input, pooling, computed, 3).unwrap() {
+            Embedding::Whole(vector) => break vector,
+            Embedding::Part(reached) => {
+                assert!(reached > computed && (reached as usize) < input.len(), "{reached} after {computed}");
+                computed = reached;
+            }
+        }
+        parts += 1;
+    };
+    assert!(parts > 2);
+    assert!(distance(&whole, &vector) < TOLERANCE, "{pooling:?}: in parts and at once");
+    // Nothing is under way now.
+    let refused = backend.embed_part(&input, pooling, computed, 3);
+    assert!(matches!(refused, Err(DecodeError::InvalidBatch(_))), "of an input that was not begun: {refused:?}");
+}
+
 fn scores_are_as_said(backend: &mut dyn Backend, info: EmbeddingInfo, inputs: &[Vec<Token>]) {
     let scores = backend.embed(inputs, Pooling::Rank);
-    match info.scores {
+    match info.ranking {
         None => assert!(matches!(scores, Err(DecodeError::Unsupported(_))), "no head for scores: {scores:?}"),
-        Some(count) => {
+        Some(ranking) => {
             let scores = scores.unwrap();
-            assert!(scores.iter().all(|scores| scores.len() == count as usize));
+            assert!(scores.iter().all(|scores| scores.len() == ranking.scores as usize));
+            let long = vec![inputs[0][0]; ranking.max_tokens as usize + 1];
+            let refused = backend.embed(&[long], Pooling::Rank);
+            assert!(matches!(refused, Err(DecodeError::InvalidBatch(_))), "too long for the head: {refused:?}");
             let alone = backend.embed(&inputs[1..2], Pooling::Rank).unwrap().remove(0);
             assert!(distance(&scores[1], &alone) < TOLERANCE, "a score alone and beside others");
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Scheduler;
+use super::fair::Owner;
 use super::guide::Guide;
 use super::sequence::{Answer, Prefill, Run, Wait, Work};
 use super::sessions::refuse_at_work;
@@ -186,11 +187,16 @@ impl<C: Clock> Scheduler<C> {
     }
 
     fn joins(&mut self, id: SessionId) {
-        let Some(owner) = self.sequences.get(&id).map(|sequence| &sequence.owner) else { return };
-        let at_work = self.at_work.iter().filter_map(|other| self.sequences.get(other));
-        let others = at_work.filter(|sequence| !matches!(sequence.work, Work::Idle)).map(|sequence| &sequence.owner);
-        self.fair.begins(owner, others);
+        let Some(owner) = self.sequences.get(&id).map(|sequence| sequence.owner.clone()) else { return };
+        self.begins(&owner);
         self.at_work.insert(id);
+    }
+
+    /// Notes that somebody begins to want something beside those who do already.
+    pub(super) fn begins(&mut self, owner: &Owner) {
+        let at_work = self.at_work.iter().filter_map(|other| self.sequences.get(other));
+        let sessions = at_work.filter(|sequence| !matches!(sequence.work, Work::Idle)).map(|sequence| &sequence.owner);
+        self.fair.begins(owner, sessions.chain(self.embeddings.owners()));
     }
 
     /// Whether a session can be given so many tokens now.

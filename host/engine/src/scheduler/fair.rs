@@ -105,6 +105,12 @@ impl Fair {
         advance(clocks, owner, tokens);
     }
 
+    /// Whether an owner has been served no more than any of `others`, each by its
+    /// weight: what it wants beside them is due to it.
+    pub(super) fn is_due(&self, owner: &Owner, others: &[Owner]) -> bool {
+        others.iter().all(|other| self.lead(owner, other).is_none_or(|(lead, _)| lead <= 0.0))
+    }
+
     /// Whether `holder` has been served so much more than `waiter` that it is to
     /// give up its place.
     pub(super) fn must_yield(&self, holder: &Owner, waiter: &Owner) -> bool {

@@ -1,6 +1,7 @@
 //! The scheduler over the fake backend, with a clock that the test moves.
 
 mod adapters;
+mod embeddings;
 mod fairness;
 mod grammars;
 mod guesses;
@@ -65,6 +66,8 @@ impl Bench {
             ticking.advance(base + token * tokens);
             Ok(())
         });
+        let ticking = clock.clone();
+        fake.before_embedding = Arc::new(move |part| ticking.advance(token * u32::try_from(part.len()).unwrap()));
         let mut bench = Self::new(fake, config);
         bench.scheduler.clock = clock.clone();
         bench.clock = clock;

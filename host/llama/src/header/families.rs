@@ -199,6 +199,11 @@ const WHOLE_ROTATION: [&str; 57] = [
 const NOT_ALONE: [&str; 9] =
     ["clip", "clef", "dflash", "eagle3", "gemma4-assistant", "hrm_text", "pockettts", "qwen3tts", "wavtokenizer-dec"];
 
+/// Those whose tokens look at the ones behind them as well, whatever the file says
+/// (`causal_attn = false` in their `load_arch_hparams`): they fill in or encode a text
+/// and do not continue one, and a text that is decoded in parts gives something else.
+const SEES_ALL: [&str; 5] = ["dream", "gemma-embedding", "llada", "llada-moe", "rnd1"];
+
 /// Those that end the process where they have no experts.
 const EXPERTS: [&str; 7] =
     ["bailingmoe2", "glm4moe", "grovemoe", "llada-moe", "smallthinker", "lfm2moe", "ernie4_5-moe"];
@@ -232,5 +237,5 @@ pub(super) fn needs_experts(arch: &str) -> bool {
 
 /// Whether a model of the architecture can continue text on its own.
 pub(super) fn stands_alone(arch: &str) -> bool {
-    !NOT_ALONE.contains(&arch)
+    !NOT_ALONE.contains(&arch) && !SEES_ALL.contains(&arch)
 }

@@ -42,6 +42,7 @@ pub(crate) fn options() -> LoadOptions {
         kv_cells: 2048,
         batch_tokens: 256,
         max_sequences: 16,
+        embedding_tokens: 256,
         ..LoadOptions::default()
     }
 }

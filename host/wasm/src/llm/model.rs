@@ -81,6 +81,7 @@ fn caps(engine: &Engine) -> Caps {
         (Caps::SNAPSHOT, abilities.snapshot),
         (Caps::ADAPTERS, !info.adapters.is_empty()),
         (Caps::EMBEDDINGS, info.embeddings.is_some()),
+        (Caps::RANKING, info.embeddings.is_some_and(|offer| offer.ranking.is_some())),
     ];
     all.into_iter().filter(|(_, has)| *has).fold(Caps::empty(), |caps, (cap, _)| caps | cap)
 }

@@ -33,11 +33,16 @@ impl LlmView<'_> {
         }
     }
 
+    /// Whom the instance's work is for.
+    pub(super) fn tenant(&self) -> Tenant {
+        Tenant { name: Arc::clone(&self.state.scope), weight: 1 }
+    }
+
     fn options(&self, options: WitSessionOptions) -> SessionOptions {
         SessionOptions {
             max_tokens: options.max_tokens,
             scope: Arc::clone(&self.state.scope),
-            tenant: Tenant { name: Arc::clone(&self.state.scope), weight: 1 },
+            tenant: self.tenant(),
             priority: convert::priority(options.priority),
             adapter: options.adapter.map(Arc::from),
         }

@@ -1,9 +1,7 @@
-//! Adapters, and embeddings beside batches.
+//! Sessions of different adapters.
 
 use super::*;
 use crate::Token;
-use crate::backend::Pooling;
-use crate::command::EmbedCommand;
 
 fn two_adapters() -> Bench {
     let fake = Fake { adapters: vec!["one".into(), "two".into()], ..Fake::default() };
@@ -75,44 +73,4 @@ fn what_was_saved_with_one_adapter_is_not_restored_with_another() {
         let found = bench.ask(|reply| Command::Restore { name: "n".into(), new, reply });
         assert_eq!(found.is_ok(), fits, "{found:?}");
     }
-}
-
-#[test]
-fn embeddings_are_computed_between_the_batches_of_runs() {
-    let mut bench = two_adapters();
-    let id = bench.ready(4);
-    let run = bench.generate(id, GenerateOptions::greedy(200));
-    // More than a step may take at once.
-    let inputs: Vec<Vec<Token>> = (0..10).map(|n| vec![n + 1; 60]).collect();
-    let (reply, mut answer) = oneshot::channel();
-    bench.scheduler.handle(Command::Embed(EmbedCommand { inputs: inputs.clone(), pooling: Pooling::Mean, reply }));
-    let (before, mut vectors) = (bench.fake.fills().len(), None);
-    bench.until(|_| {
-        vectors = answer.try_recv().ok();
-        vectors.is_some()
-    });
-    let vectors = vectors.unwrap().unwrap();
-    assert_eq!(vectors.len(), 10);
-    let batches = bench.fake.fills().len() - before;
-    assert!(batches >= 8, "the run went on meanwhile: {batches} batches");
-    assert!(drain(&run).tokens.len() >= 8);
-    // Alone each is the same.
-    let (reply, mut answer) = oneshot::channel();
-    let alone = vec![inputs[3].clone()];
-    bench.scheduler.handle(Command::Embed(EmbedCommand { inputs: alone, pooling: Pooling::Mean, reply }));
-    bench.settle();
-    assert_eq!(answer.try_recv().unwrap().unwrap()[0], vectors[3]);
-}
-
-#[test]
-fn embeddings_that_nobody_waits_for_are_not_computed() {
-    let mut bench = two_adapters();
-    let (reply, answer) = oneshot::channel();
-    let inputs = vec![vec![1; 60]; 100];
-    bench.scheduler.handle(Command::Embed(EmbedCommand { inputs, pooling: Pooling::Mean, reply }));
-    bench.scheduler.step();
-    drop(answer);
-    bench.settle();
-    assert!(bench.metrics.embedded_tokens.get() <= 120);
-    assert_eq!(bench.metrics.cancelled.get(), 1);
 }

@@ -7,6 +7,7 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::OutputStream;
 
+mod embedding;
 mod grammar;
 mod model;
 mod step;
@@ -86,7 +87,11 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/steps-dropped" => text(out, &step::dropped(query.parse().unwrap_or(1))),
             "/steps-huge" => text(out, &step::huge(query.parse().unwrap_or(0))),
             "/steps-many" => text(out, &step::many(query.parse().unwrap_or(0))),
-            "/adapters" => text(out, &model::adapters()),
+            "/adapters" => text(out, &model::adapters(query)),
+            "/embeddings" => text(out, &embedding::embeddings()),
+            "/embeddings-refused" => text(out, &embedding::refused()),
+            "/embeddings-many" => text(out, &embedding::many(query.parse().unwrap_or(0))),
+            "/embeddings-texts" => text(out, &embedding::texts()),
             "/stops" => text(out, &model::stops()),
             "/inject" => text(out, &step::inject()),
             "/priorities" => text(out, &step::priorities(query.parse().unwrap_or(0))),

@@ -115,19 +115,21 @@ pub(crate) fn stops() -> String {
     format!("{} {wrong:?}", told.join(", "))
 }
 
-/// What the model says with each of its adapters, and without; then what one that
-/// it does not have comes to.
-pub(crate) fn adapters() -> String {
+/// What the model says without an adapter and with each of its own, then what one
+/// that it does not have comes to. `asked`: how many tokens, and behind what.
+pub(crate) fn adapters(asked: &str) -> String {
+    let (tokens, text) = asked.split_once(',').unwrap_or(("3", "c"));
+    let (tokens, text) = (tokens.parse().unwrap(), text.replace('+', " "));
     let model = Model::open(&model::available()[0]).unwrap();
     let names = model.adapters().into_iter().map(Some);
     let mut said = Vec::new();
     for adapter in std::iter::once(None).chain(names) {
         let session = Session::open(&model, &SessionOptions { adapter, ..SESSION }).unwrap();
-        session.prefill(&model.encode("c", false).unwrap()).unwrap();
-        said.push(say(&session, 3));
+        session.prefill(&model.encode(&text, false).unwrap()).unwrap();
+        said.push(say(&session, tokens));
     }
     let wrong = Session::open(&model, &SessionOptions { adapter: Some("none".into()), ..SESSION }).err();
-    format!("{} {wrong:?}", said.join(" "))
+    format!("{said:?}\n{wrong:?}")
 }
 
 /// Everything a program can do to a session, and what it then says.
