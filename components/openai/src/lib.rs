@@ -7,6 +7,8 @@
 //! | `POST /v1/messages` | the same in the shape of Anthropic's API |
 //! | `POST /v1/completions` | texts that go on from others |
 //! | `POST /v1/chat/completions/input_tokens`, `POST /v1/messages/count_tokens` | how long a conversation is in tokens |
+//! | `POST /v1/embeddings` | vectors of texts |
+//! | `POST /v1/rerank`, `/rerank`, `/v1/reranking`, `/reranking` | documents in the order in which they answer a question |
 //! | `GET /v1/models`, `GET /models` | the models that this component may open |
 //! | `GET /v1/models/{id}` | one of them |
 //! | `POST /tokenize`, `POST /detokenize` | from text to tokens and back |

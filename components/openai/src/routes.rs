@@ -6,7 +6,7 @@
 use nala_sdk::http::{Method, Request, Response, percent_decode};
 
 use crate::error::ApiError;
-use crate::{anthropic, chat, completions, cors, models, openapi, props, responses, tokens};
+use crate::{anthropic, chat, completions, cors, embeddings, models, openapi, props, rerank, responses, tokens};
 
 /// A path and what is done there.
 pub struct Route {
@@ -34,6 +34,11 @@ pub const ROUTES: &[Route] = &[
     post("/v1/messages", anthropic::respond),
     post("/v1/messages/count_tokens", anthropic::respond_count),
     post("/v1/completions", completions::complete),
+    post("/v1/embeddings", embeddings::respond),
+    post("/v1/rerank", rerank::respond),
+    post("/rerank", rerank::respond),
+    post("/v1/reranking", rerank::respond),
+    post("/reranking", rerank::respond),
     post("/v1/chat/completions/input_tokens", tokens::input_tokens),
     get("/v1/models", |_| Ok(models::list())),
     get("/models", |_| Ok(models::list())),

@@ -1,13 +1,13 @@
 //! `POST /v1/embeddings`: vectors of texts.
 //!
-//! All but the model's work: reading the request, its checks, and the answer. What
-//! makes the vectors is an [`Embedder`].
+//! What makes the vectors is an [`Embedder`]: the host's models, in [`respond`].
 //!
 //! Vectors have the length 1 (L2). `dimensions` may only be the model's own width: to
 //! cut a vector is sound for models that were trained for it, and which were cannot be
 //! seen.
 
 mod base64;
+mod model;
 mod parameters;
 mod write;
 
@@ -15,6 +15,8 @@ use nala_sdk::llm::Token;
 
 use crate::error::ApiError;
 
+pub use model::respond;
+pub(crate) use model::{calls, end, says};
 pub use parameters::{Form, MAX_INPUTS, OTHER, READ};
 pub use write::write;
 

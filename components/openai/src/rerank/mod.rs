@@ -2,9 +2,10 @@
 //! answer a query, the best first. The shape is the one that Jina, Cohere and llama.cpp's
 //! server share.
 //!
-//! All but the model's work: reading the request, its checks, and the answer. What
-//! judges is a [`Scorer`].
+//! What judges is a [`Scorer`]: the host's models that have a head for it, in
+//! [`respond`].
 
+mod model;
 mod parameters;
 mod write;
 
@@ -12,6 +13,7 @@ use nala_sdk::llm::Token;
 
 use crate::error::ApiError;
 
+pub use model::respond;
 pub use parameters::{MAX_DOCUMENTS, READ};
 pub use write::{Documents, write};
 
