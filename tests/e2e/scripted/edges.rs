@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::json;
 
 use super::bench::Scripted;
-use super::{APIS, Wish, streams, weather};
+use super::{APIS, Counts, Wish, streams, weather};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
 
@@ -39,7 +39,8 @@ async fn an_empty_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thoughts_and_then_an_answer() {
-    streams("thoughts", || Scripted::saying("<think>\nHm.\n</think>\n\nYes."), Wish::default()).await;
+    let wish = Wish { counts: Counts::Vary, ..Wish::default() };
+    streams("thoughts", || Scripted::saying("<think>\nHm.\n</think>\n\nYes."), wish).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +88,8 @@ async fn a_call_that_is_strict() {
         "type": "object", "properties": {"city": {"enum": ["Paris"]}}, "required": ["city"],
         "additionalProperties": false}}));
     let text = format!("Well: {}", CALL.replace("Paris", "Rome"));
-    streams("call-strict", || Scripted::saying(&text), Wish { tools, ..Wish::default() }).await;
+    let wish = Wish { tools, counts: Counts::Vary, ..Wish::default() };
+    streams("call-strict", || Scripted::saying(&text), wish).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

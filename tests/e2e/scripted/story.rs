@@ -93,6 +93,20 @@ fn without_chance(text: &str) -> String {
     out + rest
 }
 
+/// The same with numbers of tokens named.
+pub(super) fn without_counts(text: &str) -> String {
+    const COUNT: &str = "_tokens\":";
+    let mut parts = text.split(COUNT);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push_str(COUNT);
+        out.push_str(if rest.len() < part.len() { "N" } else { "" });
+        out.push_str(rest);
+    }
+    out
+}
+
 #[test]
 fn what_is_left_to_chance_is_named() {
     let id = "0123456789abcdef0123456789abcdef";
