@@ -81,6 +81,16 @@ pub fn force(
     Ok(Some(write(notation(format).forced, &tools, parallel)))
 }
 
+/// The grammar of an answer that is JSON of a schema, or ends where it has written
+/// `opening`, with which a call begins. Keywords that the grammar library cannot
+/// enforce are passed over. In llguidance's dialect of Lark.
+#[must_use]
+pub fn answer_or(opening: &str, schema: &Map<String, Value>) -> String {
+    let mut schema = schema.clone();
+    schema.insert(OPTIONS.to_owned(), json!({ "whitespace_pattern": WHITESPACE, "lenient": true }));
+    format!("start: answer | opening\nanswer: %json {}\nopening: {}\n", Value::Object(schema), text(opening))
+}
+
 /// All that a prompt may end with where one of the tools is called by force.
 pub(crate) fn prefixes(format: Format, tools: &[Tool]) -> Vec<String> {
     if tools.is_empty() {

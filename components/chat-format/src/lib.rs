@@ -32,7 +32,7 @@ mod types;
 mod tests;
 
 pub use event::Event;
-pub use force::{Forced, Impossible, force};
+pub use force::{Forced, Impossible, answer_or, force};
 pub use format::Format;
 pub use opening::Opening;
 pub use parser::{Ended, Parser};

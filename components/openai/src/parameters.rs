@@ -213,7 +213,6 @@ pub(crate) fn read_fields(mut fields: Map<String, Value>) -> Result<Request, Api
             Delivery::Events(_) => Pace::ByToken,
         },
     };
-    conversation::agrees(&ask)?;
     Ok(Request {
         ask,
         delivery,

@@ -92,6 +92,20 @@ async fn a_call_that_is_strict() {
     streams("call-strict", || Scripted::saying(&text), wish).await;
 }
 
+/// The answer has to be of a form, and the model may call instead.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_a_form_or_a_call() {
+    let wish = || Wish {
+        tools: weather(),
+        schema: Some(json!({"type": "object", "properties": {"sky": {"enum": ["grey"]}}, "required": ["sky"],
+            "additionalProperties": false})),
+        counts: Counts::Vary,
+        ..Wish::default()
+    };
+    streams("form-answer", || Scripted::saying("{\"sky\":\"blue\"}"), wish()).await;
+    streams("form-call", || Scripted::saying(CALL), wish()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backend_that_fails_in_the_middle() {
     streams("failure", || Scripted::failing("Good day.", 4), Wish::default()).await;

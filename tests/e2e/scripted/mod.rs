@@ -29,6 +29,8 @@ struct Wish {
     tools: Option<Value>,
     choice: Option<&'static str>,
     stop: Option<&'static str>,
+    /// What the answer has to be, where it is no call.
+    schema: Option<Value>,
     max_tokens: Option<u32>,
     counts: Counts,
 }
@@ -70,6 +72,10 @@ fn chat(wish: &Wish) -> Value {
     if let Some(stop) = wish.stop {
         request["stop"] = stop.into();
     }
+    if let Some(schema) = &wish.schema {
+        request["response_format"] =
+            json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}});
+    }
     request
 }
 
@@ -89,6 +95,9 @@ fn responses(wish: &Wish) -> Value {
     }
     if let Some(stop) = wish.stop {
         request["stop"] = stop.into();
+    }
+    if let Some(schema) = &wish.schema {
+        request["text"] = json!({"format": {"type": "json_schema", "name": "n", "strict": true, "schema": schema}});
     }
     request
 }
@@ -113,6 +122,9 @@ fn messages(wish: &Wish) -> Value {
     }
     if let Some(stop) = wish.stop {
         request["stop_sequences"] = json!([stop]);
+    }
+    if let Some(schema) = &wish.schema {
+        request["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
     }
     request
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use chat_format::{Choice, Forced, Strict};
+use chat_format::{Choice, Forced, Format, Opening, Strict, answer_or};
 use nala_sdk::llm::{self, Grammar, Model};
 
 use super::Written;
@@ -19,6 +19,7 @@ pub(super) fn grammar(model: &Model, ask: &Ask, written: &Written) -> Result<Opt
     }
     match &ask.options.output {
         Output::Free => Ok(None),
+        Output::Gbnf(_) if may_call(ask, written) => Err(leaves_no_way("grammar")),
         Output::Gbnf(text) => Grammar::gbnf(model, text).map(Some).map_err(refused("grammar")),
         Output::Json { schema, unknown, param } => {
             let grammar = Grammar::json_schema(model, schema).map_err(refused(param))?;
@@ -29,18 +30,49 @@ pub(super) fn grammar(model: &Model, ask: &Ask, written: &Written) -> Result<Opt
                     format!("'{param}' cannot be followed strictly: {warning}; change it, or leave out 'strict'");
                 return Err(ApiError::invalid(*param, message));
             }
-            Ok(Some(grammar))
+            if !may_call(ask, written) {
+                return Ok(Some(grammar));
+            }
+            let opening = written.format.and_then(Format::opening);
+            match (opening, serde_json::from_str(schema)) {
+                (Some(Opening::Marker(opening)), Ok(schema)) if is_text(model, opening) => {
+                    Grammar::lark(model, &answer_or(opening, &schema)).map(Some).map_err(refused(param))
+                }
+                _ => Err(leaves_no_way(param)),
+            }
         }
     }
 }
 
-/// What holds calls that the model makes as it likes to the schemas of strict tools.
-/// None where no tool is strict, or where its notation does not tell calls from what
-/// else is said (`Format::opening`).
+/// Whether the model may call a tool as it likes.
+fn may_call(ask: &Ask, written: &Written) -> bool {
+    match &ask.prompt {
+        Prompt::Conversation(conversation) => conversation.choice == Choice::Auto && !written.tools.is_empty(),
+        Prompt::Text(_) | Prompt::Template(_) | Prompt::Tokens(_) => false,
+    }
+}
+
+/// Whether a marker is text to a model, which a grammar can let through, and no
+/// control token.
+fn is_text(model: &Model, marker: &str) -> bool {
+    matches!((model.encode(marker), model.encode_template(marker)), (Ok(text), Ok(named)) if text == named)
+}
+
+fn leaves_no_way(param: &str) -> ApiError {
+    let message = format!(
+        "'{param}' leaves this model no way to call one of the 'tools'; send \"tool_choice\": \"none\" for an answer \
+         in that form, or \"required\" for a call"
+    );
+    ApiError::invalid(param, message)
+}
+
+/// What holds calls that the model makes as it likes to a grammar: where a tool is
+/// strict, and where the rest of the answer follows one. None elsewhere, and where the
+/// notation does not tell calls from what else is said (`Format::opening`).
 pub(super) fn strict(model: &Rc<Model>, ask: &Ask, written: &Written) -> Result<Option<Plan>, ApiError> {
-    let Prompt::Conversation(conversation) = &ask.prompt else { return Ok(None) };
     let strict = written.tools.iter().any(|tool| tool.strict == Strict::Enforced);
-    let (Some(format), true, Choice::Auto) = (written.format, strict, &conversation.choice) else { return Ok(None) };
+    let held = strict || ask.options.output != Output::Free;
+    let (Some(format), true, true) = (written.format, held, may_call(ask, written)) else { return Ok(None) };
     let prompt = u32::try_from(written.tokens.len()).unwrap_or(u32::MAX);
     let compile = |forced: &Forced| Grammar::lark(model, &forced.grammar).map_err(refused("tools"));
     Plan::of(model, format, &written.tools, written.parallel, prompt, compile)

@@ -1,12 +1,10 @@
 //! What belongs to a conversation beside its messages.
 
-use chat_format::Choice;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use super::output::Output;
 use super::tools;
-use crate::ask::{Ask, Conversation, EFFORTS, Last, Prompt};
+use crate::ask::{Conversation, EFFORTS, Last};
 use crate::brief::short;
 use crate::chat::Thoughts;
 use crate::error::ApiError;
@@ -64,29 +62,6 @@ pub(super) fn thoughts(fields: &Fields<'_>) -> Result<Thoughts, ApiError> {
         Some(other) => {
             let param = "reasoning_format";
             let message = format!("'{param}' is {:?}; it must be auto, deepseek or hidden", short(other));
-            Err(ApiError::invalid(param, message))
-        }
-    }
-}
-
-/// Refuses wishes that contradict each other.
-pub(super) fn agrees(ask: &Ask) -> Result<(), ApiError> {
-    let Prompt::Conversation(conversation) = &ask.prompt else { return Ok(()) };
-    let param = match &ask.options.output {
-        Output::Free => return Ok(()),
-        Output::Gbnf(_) => "grammar",
-        Output::Json { param, .. } => param,
-    };
-    match conversation.choice {
-        Choice::None => Ok(()),
-        _ if conversation.tools.is_empty() => Ok(()),
-        // The answer is a call, and there is no other to be held to the format.
-        Choice::Required | Choice::Named(_) => Ok(()),
-        Choice::Auto => {
-            let message = format!(
-                "'{param}' leaves no way to call one of the 'tools'; send \"tool_choice\": \"none\" for an answer in \
-                 that form, or \"required\" for a call"
-            );
             Err(ApiError::invalid(param, message))
         }
     }

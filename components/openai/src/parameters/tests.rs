@@ -285,14 +285,3 @@ fn a_last_message_can_be_gone_on_from() {
     let last = |more: bool| conversation(json!({"messages": messages, "continue_final_message": more})).unwrap().last;
     assert_eq!((last(true), last(false)), (crate::ask::Last::Continued, crate::ask::Last::Answered));
 }
-
-#[test]
-fn an_answer_of_a_form_contradicts_a_call_as_the_model_likes() {
-    let tools = json!([{"type": "function", "function": {"name": "f"}}]);
-    let both = |choice: &str| {
-        request(json!({"tools": tools, "tool_choice": choice, "response_format": {"type": "json_object"}}))
-    };
-    let error = both("auto").unwrap_err();
-    assert_eq!((error.status, error.param.as_deref()), (400, Some("response_format")));
-    assert!(both("none").is_ok() && both("required").is_ok());
-}
