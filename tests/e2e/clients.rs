@@ -4,7 +4,7 @@
 
 use nala_e2e::host::Host;
 use nala_e2e::paths;
-use nala_e2e::scripts::{Runner, accepts, holds};
+use nala_e2e::scripts::{Runner, accepts, holds, survives_requests};
 
 /// Runs a script under both majors of OpenAI's Python client.
 fn python(script: &str) {
@@ -65,6 +65,12 @@ fn pythons_anthropic_creates_messages() {
 #[test]
 fn npms_anthropic_creates_messages() {
     node("anthropic.mjs");
+}
+
+/// `tests/python/openapi_fuzz.py` sends as many as are wanted.
+#[test]
+fn requests_made_from_the_description_are_answered_as_it_says() {
+    survives_requests(&Host::up(), 200);
 }
 
 /// The answers and streams that the component's own tests compare with: all that a

@@ -39,6 +39,17 @@ pub fn holds(host: &Host, runner: Runner, script: &str) {
     ends_well(runner.command(script).env("NALA_URL", host.url("")));
 }
 
+/// Sends about so many requests that are made from the server's own description.
+pub fn survives_requests(host: &Host, about: u32) {
+    let mut command = Runner::Python.command("openapi_fuzz.py");
+    // Each bound and each kind of mistake once would be thousands more.
+    command.arg(about.to_string()).env("NALA_URL", host.url("")).env("NALA_FUZZ_PHASES", "fuzzing");
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(" requests: "), "{said}");
+}
+
 /// Runs a script over files; it has to end in the same way.
 pub fn accepts(runner: Runner, script: &str, files: &[PathBuf]) {
     ends_well(runner.command(script).args(files));

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::families::notation;
-use crate::notation::{Bare, Body, Forcing};
+use crate::notation::{Bare, Body, Forcing, InThought};
 
 /// What a model writes where it begins a call of its own accord, and nowhere else.
 ///
@@ -41,6 +41,21 @@ impl Format {
                     None => open.starts_with(prefix).then_some(Opening::Marker(prefix)),
                 }
             }),
+        }
+    }
+}
+
+impl Format {
+    /// What ends thoughts, where a call cannot begin in one. Empty where it can: then
+    /// it ends the thought.
+    #[must_use]
+    pub fn ends_of_thought(self) -> Vec<&'static str> {
+        let notation = notation(self);
+        match notation.blocks.first() {
+            Some(block) if block.in_thought == InThought::Text => {
+                notation.thoughts.iter().map(|thought| thought.close).collect()
+            }
+            _ => Vec::new(),
         }
     }
 }

@@ -25,6 +25,9 @@ enum Allowed {
 /// How deep schemas are looked into.
 const DEPTH: usize = 16;
 
+/// How many parts of a schema are looked at: references can make few of them many.
+const PARTS: usize = 1000;
+
 impl Types {
     const NONE: Self = Self {
         string: Allowed::No,
@@ -51,9 +54,9 @@ impl Types {
     /// Of an argument of one of some tools. None: nothing is known about it.
     pub(crate) fn of(tools: &[Tool], name: &str, argument: &str) -> Option<Self> {
         let root = tools.iter().find(|tool| tool.name == name)?.parameters.as_ref()?;
-        let schema = property(root, root, argument, DEPTH)?;
+        let schema = property(root, root, argument, DEPTH, &mut { PARTS })?;
         let mut types = Self::NONE;
-        types.add(root, schema, DEPTH);
+        types.add(root, schema, DEPTH, &mut { PARTS });
         (types != Self::NONE).then_some(types)
     }
 
@@ -62,8 +65,12 @@ impl Types {
         self == Self::STRING
     }
 
-    fn add(&mut self, root: &Map<String, Value>, schema: &Value, depth: usize) {
-        let (Some(schema), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    fn add(&mut self, root: &Map<String, Value>, schema: &Value, depth: usize, parts: &mut usize) {
+        let (Some(schema), Some(depth), Some(left)) = (schema.as_object(), depth.checked_sub(1), parts.checked_sub(1))
+        else {
+            return;
+        };
+        *parts = left;
         match schema.get("type") {
             Some(Value::String(name)) => self.add_named(name),
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(|name| self.add_named(name)),
@@ -76,11 +83,11 @@ impl Types {
                 }
                 for keyword in ["anyOf", "oneOf", "allOf"] {
                     if let Some(Value::Array(schemas)) = schema.get(keyword) {
-                        schemas.iter().for_each(|schema| self.add(root, schema, depth));
+                        schemas.iter().for_each(|schema| self.add(root, schema, depth, parts));
                     }
                 }
                 if let Some(schema) = schema.get("$ref").and_then(Value::as_str).and_then(|path| at(root, path)) {
-                    self.add(root, schema, depth);
+                    self.add(root, schema, depth, parts);
                 }
             }
         }
@@ -124,14 +131,16 @@ fn property<'a>(
     schema: &'a Map<String, Value>,
     name: &str,
     depth: usize,
+    left: &mut usize,
 ) -> Option<&'a Value> {
     let depth = depth.checked_sub(1)?;
+    *left = left.checked_sub(1)?;
     if let Some(found) = schema.get("properties").and_then(|properties| properties.get(name)) {
         return Some(found);
     }
     let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array()).flatten();
     let referred = schema.get("$ref").and_then(Value::as_str).and_then(|path| at(root, path));
-    parts.chain(referred).filter_map(Value::as_object).find_map(|part| property(root, part, name, depth))
+    parts.chain(referred).filter_map(Value::as_object).find_map(|part| property(root, part, name, depth, left))
 }
 
 /// What a reference within a schema points to.

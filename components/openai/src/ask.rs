@@ -111,6 +111,11 @@ pub(crate) fn effort(effort: &str, variables: &mut Map<String, Value>) {
     if thinks {
         variables.insert("reasoning_effort".to_owned(), effort.into());
     }
+    self::thinks(thinks, variables);
+}
+
+/// Whether the model is to think, by the names that templates have for it.
+pub(crate) fn thinks(thinks: bool, variables: &mut Map<String, Value>) {
     variables.insert("enable_thinking".to_owned(), thinks.into());
     variables.insert("thinking".to_owned(), thinks.into());
 }

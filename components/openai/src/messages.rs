@@ -2,6 +2,8 @@
 
 mod content;
 
+use std::collections::HashSet;
+
 use nala_sdk::chat::{Content, Message, ToolCall};
 use serde_json::{Map, Value};
 
@@ -38,7 +40,7 @@ pub fn read(value: Option<&Value>) -> Result<Vec<Message>, ApiError> {
 
 /// Refuses answers to calls that nobody made before.
 fn answers_follow_calls(messages: &[Message]) -> Result<(), ApiError> {
-    let mut made: Vec<&str> = Vec::new();
+    let mut made = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         made.extend(message.tool_calls.iter().map(|call| call.id.as_str()));
         if let Some(id) = message.tool_call_id.as_deref().filter(|id| !made.contains(id)) {

@@ -112,7 +112,7 @@ fn schema(format: &Part<'_>, param: &'static str) -> Result<Output, ApiError> {
 pub(super) fn variables(root: &Part<'_>) -> Result<Map<String, Value>, ApiError> {
     let mut variables = Map::new();
     if let Some(thinks) = thinking(root)? {
-        variables.insert("enable_thinking".to_owned(), Value::Bool(thinks));
+        crate::ask::thinks(thinks, &mut variables);
     }
     let effort = match root.part("output_config")? {
         Some(config) => config.text("effort")?,
@@ -120,12 +120,8 @@ pub(super) fn variables(root: &Part<'_>) -> Result<Map<String, Value>, ApiError>
     };
     match effort {
         None => {}
-        Some(effort @ ("low" | "medium" | "high")) => {
+        Some(effort @ ("low" | "medium" | "high" | "xhigh" | "max")) => {
             variables.insert("reasoning_effort".to_owned(), effort.into());
-        }
-        // The most that templates know.
-        Some("xhigh" | "max") => {
-            variables.insert("reasoning_effort".to_owned(), "high".into());
         }
         Some(other) => {
             let at = "output_config.effort";

@@ -1,6 +1,7 @@
 //! From a checked request to a running answer.
 
 mod length;
+mod lookout;
 mod output;
 mod prompt;
 mod said;

@@ -6,6 +6,7 @@ use chat_format::{Choice, Forced, Format, Opening, Strict, answer_or};
 use nala_sdk::llm::{self, Grammar, Model};
 
 use super::Written;
+use super::lookout::{Signs, Sure};
 use super::strict::Plan;
 use crate::ask::{Ask, Prompt};
 use crate::error::ApiError;
@@ -67,15 +68,32 @@ fn leaves_no_way(param: &str) -> ApiError {
 }
 
 /// What holds calls that the model makes as it likes to a grammar: where a tool is
-/// strict, and where the rest of the answer follows one. None elsewhere, and where the
-/// notation does not tell calls from what else is said (`Format::opening`).
+/// strict, and where the rest of the answer follows one.
+///
+/// # Errors
+/// 400 where the notation does not tell calls from what else is said.
 pub(super) fn strict(model: &Rc<Model>, ask: &Ask, written: &Written) -> Result<Option<Plan>, ApiError> {
-    let strict = written.tools.iter().any(|tool| tool.strict == Strict::Enforced);
-    let held = strict || ask.options.output != Output::Free;
-    let (Some(format), true, true) = (written.format, held, may_call(ask, written)) else { return Ok(None) };
+    let strict = written.tools.iter().position(|tool| tool.strict == Strict::Enforced);
+    let form = ask.options.output != Output::Free;
+    let (Some(format), true) = (written.format, may_call(ask, written) && (form || strict.is_some())) else {
+        return Ok(None);
+    };
+    let sure = |marker: &str| match (form, is_text(model, marker)) {
+        (true, _) => Sure::AtFirst,
+        (false, true) => Sure::WithACall,
+        (false, false) => Sure::Always,
+    };
+    let Some(signs) = Signs::of(format, &written.tools, sure) else {
+        let message = format!(
+            "'tools[{}]' is strict, but this model writes calls in a way that cannot be held to a schema unless they \
+             are required; leave out 'strict', or ask for the call by 'tool_choice'",
+            strict.unwrap_or(0)
+        );
+        return Err(ApiError::unsupported("tools", message));
+    };
     let prompt = u32::try_from(written.tokens.len()).unwrap_or(u32::MAX);
     let compile = |forced: &Forced| Grammar::lark(model, &forced.grammar).map_err(refused("tools"));
-    Plan::of(model, format, &written.tools, written.parallel, prompt, compile)
+    Plan::of(model, signs, (format, &written.tools, written.parallel), prompt, compile)
 }
 
 fn refused(param: &'static str) -> impl Fn(llm::Error) -> ApiError {

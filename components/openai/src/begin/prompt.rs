@@ -1,7 +1,7 @@
 //! What the model is given to read.
 
 use chat_format::{Choice, Forced, Format, Impossible, Parallel, force};
-use nala_sdk::chat::{self, Origin, Piece, Template};
+use nala_sdk::chat::{self, Message, Origin, Piece, Template};
 use nala_sdk::llm::{Info, Model, Token};
 
 use super::length;
@@ -117,8 +117,18 @@ fn converse(
     length::refuse_what_never_fits(param, bytes, info.ctx_max)?;
     let template = Template::of(model);
     let format = Format::of_template(&template.source);
-    let mut pieces = render(conversation, template).map_err(|error| match error {
+    let (mut messages, mut begun) = (conversation.messages.clone(), None);
+    if conversation.last == Last::Continued {
+        begun = messages.pop();
+    }
+    refuse_what_cannot_go_on(param, conversation, begun.as_ref())?;
+    let mut pieces = render(conversation, messages, template).map_err(|error| match error {
         chat::Error::Failed(reason) if bytes >= MUCH_TEXT => ApiError::too_long_to_render(param, bytes, &reason),
+        // The template does for plain conversations, or nobody would serve the model.
+        chat::Error::Template(reason) if !(conversation.tools.is_empty() && conversation.variables.is_empty()) => {
+            let param = if conversation.tools.is_empty() { "chat_template_kwargs" } else { "tools" };
+            ApiError::invalid(param, format!("the model's chat template cannot show what '{param}' says: {reason}"))
+        }
         other => ApiError::from(nala_sdk::Error::from(other)).about(param),
     })?;
     let parallel = match format {
@@ -127,11 +137,15 @@ fn converse(
         _ => conversation.parallel,
     };
     let forced = forced(format, conversation, parallel)?;
-    // What follows a grammar from its first token on has no room for a thought.
-    if (forced.is_some() || output != &Output::Free)
+    // What follows a grammar from its first token on has no room for a thought, and what
+    // has begun already is the answer.
+    if (forced.is_some() || output != &Output::Free || begun.is_some())
         && let Some(end) = format.end_of_thought(&end_of(&pieces))
     {
         pieces.push(piece(Origin::Template, end));
+    }
+    if let Some(begun) = &begun {
+        pieces.push(piece(Origin::User, &begun.content.joined()));
     }
     if let Some(forced) = &forced {
         pieces.push(piece(Origin::Template, &forced.prefix));
@@ -144,30 +158,36 @@ fn converse(
     Ok(Written { tokens: chat::encode(model, &pieces)?, text, format: Some(format), tools, parallel, forced })
 }
 
-/// The pieces of the prompt, up to the beginning of the answer.
-fn render(conversation: &Conversation, template: Template) -> Result<Vec<Piece>, chat::Error> {
-    let mut messages = conversation.messages.clone();
-    let begun = match conversation.last {
-        Last::Answered => None,
-        Last::Continued => messages.pop(),
+/// Refuses to go on from a message that is more than a text: a template would have
+/// ended it.
+fn refuse_what_cannot_go_on(param: &str, conversation: &Conversation, begun: Option<&Message>) -> Result<(), ApiError> {
+    let index = conversation.messages.len().saturating_sub(1);
+    let what = match begun {
+        Some(message) if !message.tool_calls.is_empty() => "calls",
+        Some(message) if message.reasoning.is_some() => "thoughts",
+        _ => return Ok(()),
     };
+    let at = format!("{param}[{index}]");
+    let message =
+        format!("'{at}' is to be gone on from, but has {what}, behind which there is no going on; leave them out");
+    Err(ApiError::invalid(at, message))
+}
+
+/// The pieces of the prompt, up to the beginning of the answer.
+fn render(conversation: &Conversation, messages: Vec<Message>, template: Template) -> Result<Vec<Piece>, chat::Error> {
     let tool = |tool: &chat_format::Tool| chat::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.as_ref().map(|schema| serde_json::Value::Object(schema.clone()).to_string()),
     };
     let variables = &conversation.variables;
-    let mut pieces = chat::render(&chat::Request {
+    chat::render(&chat::Request {
         template,
         messages,
         tools: conversation.tools.iter().map(tool).collect(),
         add_generation_prompt: true,
         extra: (!variables.is_empty()).then(|| serde_json::Value::Object(variables.clone()).to_string()),
-    })?;
-    if let Some(begun) = begun {
-        pieces.push(piece(Origin::User, &begun.content.joined()));
-    }
-    Ok(pieces)
+    })
 }
 
 fn forced(format: Format, conversation: &Conversation, parallel: Parallel) -> Result<Option<Forced>, ApiError> {

@@ -1,6 +1,6 @@
 //! What comes of generations, read.
 
-use chat_format::{Ended, Event, Parser};
+use chat_format::{Ended, Event, Format, Parser, Tool};
 use nala_sdk::llm::{Chunk, Error, Finish, Generation, Together};
 
 use super::Written;
@@ -15,6 +15,24 @@ pub(super) struct Said {
     source: Source,
     /// One for each choice.
     choices: Vec<Choice>,
+    answering: Answering,
+}
+
+/// What an answer is read by.
+struct Answering {
+    format: Option<Format>,
+    tools: Vec<Tool>,
+    /// The prompt's end.
+    tail: String,
+}
+
+impl Answering {
+    fn reader(&self) -> Reader {
+        match self.format {
+            None => Reader::Plain,
+            Some(format) => Reader::Parsed(Parser::new(format, &self.tools, &self.tail)),
+        }
+    }
 }
 
 /// One choice.
@@ -33,12 +51,14 @@ pub(super) struct Begun {
 impl Said {
     /// Waits for the first token, so that what fails up to it has a status.
     pub(super) fn begin(begun: Vec<Begun>, written: &Written) -> Result<Self, ApiError> {
+        let answering =
+            Answering { format: written.format, tools: written.tools.clone(), tail: written.tail().to_owned() };
         let (mut runs, mut choices) = (Vec::new(), Vec::new());
         for Begun { run, watch } in begun {
             runs.push(run);
-            choices.push(Choice { reader: Reader::new(written), watch });
+            choices.push(Choice { reader: answering.reader(), watch });
         }
-        let mut said = Self { first: None, source: Source::of(runs), choices };
+        let mut said = Self { first: None, source: Source::of(runs), choices, answering };
         said.first = match said.next() {
             Some((index, turn)) => Some((index, turn?)),
             None => None,
@@ -56,11 +76,16 @@ impl Said {
             return Err(Error::Backend("a choice that nobody asked for".to_owned()).into());
         };
         let Some(watch) = choice.watch.take() else { return choice.reader.read(chunk) };
-        let (seen, watch) = watch.see(chunk)?;
-        choice.watch = watch;
-        match seen {
-            Seen::Same(chunk) => choice.reader.read(chunk),
+        let unread = watch.is_unread();
+        match watch.see(chunk, choice.reader.is_thinking())? {
+            Seen::Same(chunk, watch) => {
+                choice.watch = watch;
+                choice.reader.read(chunk)
+            }
             Seen::Call(chunk, call) => {
+                if unread {
+                    choice.reader = self.answering.reader();
+                }
                 // A session has one run at a time.
                 self.source.end(index);
                 self.source.put(index, call.go_on()?);
@@ -138,10 +163,11 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    fn new(written: &Written) -> Self {
-        match written.format {
-            None => Self::Plain,
-            Some(format) => Self::Parsed(Parser::new(format, &written.tools, written.tail())),
+    /// Whether what comes next is a thought, as far as is known.
+    fn is_thinking(&self) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Parsed(parser) => parser.is_thinking(),
         }
     }
 

@@ -1,26 +1,28 @@
-//! Calls that the model makes of its own accord, held to the schemas of strict tools.
+//! Calls that the model makes of its own accord, held to a grammar: where a tool is
+//! strict, and where the answer has to be of a form unless it is a call.
 //!
 //! A grammar over the whole answer would have to let through any text that is no
 //! call, and no control tokens at all. Instead the answer is watched. Where it begins a
-//! call ([`Format::opening`]), the session is taken back to before that, the beginning
-//! is written as [`force`] writes it, and from there on the answer follows the grammar
-//! of a forced call.
+//! call ([`Lookout`]), the session is taken back to before that, the beginning is
+//! written as [`force`] writes it, and from there on the answer follows the grammar of
+//! a forced call.
 
 use std::rc::Rc;
 
-use chat_format::{Choice, Forced, Format, Opening, Parallel, Tool, force};
-use nala_sdk::llm::{Chunk, GenerateOptions, Generation, Grammar, Model, Session, Token};
+use chat_format::{Choice, Forced, Format, Parallel, Tool, force};
+use nala_sdk::llm::{Chunk, Error, GenerateOptions, Generation, Grammar, Model, Session, Token};
 
+use super::lookout::{Lookout, Sight, Signs};
 use crate::error::ApiError;
 
-/// How many tokens that were looked at before an opening can have begun in. It has
-/// fewer bytes.
-const LATEST: usize = 64;
+/// How many tokens that were looked at before a call can have begun in: markers and
+/// names of tools have fewer bytes.
+const LATEST: usize = 256;
 
-/// What holds a call to the schemas, for all choices.
+/// What holds a call to the grammar, for all choices.
 #[derive(Debug)]
 pub(super) struct Plan {
-    opening: Opening,
+    signs: Signs,
     forced: Forced,
     grammar: Grammar,
     model: Rc<Model>,
@@ -29,23 +31,19 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// None where no call can be told from what else is said.
-    ///
     /// # Errors
     /// 400 for schemas that cannot be followed.
     pub(super) fn of(
         model: &Rc<Model>,
-        format: Format,
-        tools: &[Tool],
-        parallel: Parallel,
+        signs: Signs,
+        (format, tools, parallel): (Format, &[Tool], Parallel),
         prompt: u32,
         compile: impl FnOnce(&Forced) -> Result<Grammar, ApiError>,
     ) -> Result<Option<Self>, ApiError> {
-        let Some(opening) = format.opening() else { return Ok(None) };
         // There are tools, so that it cannot fail.
         let Ok(Some(forced)) = force(format, tools, &Choice::Required, parallel) else { return Ok(None) };
         let grammar = compile(&forced)?;
-        Ok(Some(Self { opening, forced, grammar, model: Rc::clone(model), prompt }))
+        Ok(Some(Self { signs, forced, grammar, model: Rc::clone(model), prompt }))
     }
 }
 
@@ -56,24 +54,23 @@ pub(super) struct Watch {
     session: Session,
     options: GenerateOptions,
     tokens: Vec<Token>,
-    /// What has been said, as far as an opening can still begin in it.
-    said: String,
-    /// How many bytes of the answer are in front of `said`.
-    before: usize,
+    lookout: Lookout,
 }
 
 /// What comes of a chunk.
 pub(super) enum Seen {
     /// It is what it is, and the choice goes on.
-    Same(Chunk),
+    Same(Chunk, Option<Watch>),
     /// A call begins with it. What is to be read in its place, and what is to be
     /// followed from here on.
-    Call(Chunk, Box<Begun>),
+    Call(Chunk, Box<Call>),
 }
 
 /// A call that has begun; the run before it has to be dropped first.
-pub(super) struct Begun {
-    watch: Watch,
+pub(super) struct Call {
+    plan: Rc<Plan>,
+    session: Session,
+    options: GenerateOptions,
     /// How many tokens of the answer stay.
     keep: u32,
     /// What follows them.
@@ -82,69 +79,58 @@ pub(super) struct Begun {
 
 impl Watch {
     pub(super) fn new(plan: &Rc<Plan>, session: Session, options: GenerateOptions) -> Self {
-        Self { plan: Rc::clone(plan), session, options, tokens: Vec::new(), said: String::new(), before: 0 }
+        let lookout = Lookout::new(plan.signs.clone());
+        Self { plan: Rc::clone(plan), session, options, tokens: Vec::new(), lookout }
     }
 
-    /// Looks at a chunk. None instead of the watch: it is over.
+    /// Looks at a chunk. `thinking` is whether it begins in a thought.
     ///
     /// # Errors
     /// What the vocabulary fails with.
-    pub(super) fn see(mut self, mut chunk: Chunk) -> Result<(Seen, Option<Self>), ApiError> {
-        let consumed = self.said.len();
+    pub(super) fn see(mut self, mut chunk: Chunk, thinking: bool) -> Result<Seen, ApiError> {
         let counted = self.tokens.len();
-        self.said.push_str(&chunk.text);
         self.tokens.extend(chunk.tokens.iter().map(|token| token.id));
-        let Some((at, length)) = self.find() else {
-            let over = chunk.finish.is_some() || self.is_decided();
-            self.forget();
-            return Ok((Seen::Same(chunk), (!over).then_some(self)));
+        let before = match self.lookout.look(&chunk.text, thinking) {
+            Sight::Nothing if chunk.finish.is_none() => return Ok(Seen::Same(chunk, Some(self))),
+            Sight::Nothing | Sight::Never => return Ok(Seen::Same(chunk, None)),
+            Sight::Call(before) => before,
         };
-        let opening = self.said.get(at..at + length).unwrap_or_default().to_owned();
-        let (keep, rest) = self.boundary(counted, &opening)?;
+        let (keep, rest) = self.boundary(counted)?;
+        let mut add = if rest.is_empty() { Vec::new() } else { self.plan.model.encode(&rest)? };
+        if !self.plan.forced.prefix.is_empty() {
+            add.extend(self.plan.model.encode_template(&self.plan.forced.prefix)?);
+        }
+        let spent = (keep as usize).saturating_add(add.len());
+        if spent >= self.options.max_new as usize {
+            // It will be cut off before its first argument, whoever writes it.
+            return Ok(Seen::Same(chunk, None));
+        }
+        chunk.text = self.unread(before);
         // What the model wrote from there on is taken back, its end included.
         chunk.tokens.truncate((keep as usize).saturating_sub(counted));
         chunk.finish = None;
-        let mut add = self.plan.model.encode(&rest)?;
-        add.extend(self.plan.model.encode_template(&self.plan.forced.prefix)?);
-        // What was read before is a part of it: the parser held it back.
-        let whole = format!("{}{}", self.said.get(..at).unwrap_or_default(), self.plan.forced.prefix);
-        chunk.text = whole.get(consumed..).unwrap_or_default().to_owned();
-        Ok((Seen::Call(chunk, Box::new(Begun { watch: self, keep, add })), None))
+        let Self { plan, session, options, .. } = self;
+        Ok(Seen::Call(chunk, Box::new(Call { plan, session, options, keep, add })))
     }
 
-    /// Where a call begins in what was said, and how long its opening is.
-    fn find(&self) -> Option<(usize, usize)> {
-        match self.plan.opening {
-            Opening::Marker(text) => self.said.find(text).map(|at| (at, text.len())),
-            Opening::First(text) => {
-                let said = self.said.trim_start();
-                (self.before == 0 && said.starts_with(text)).then(|| (self.said.len() - said.len(), text.len()))
-            }
+    /// What is to be read in place of the chunk that the call was seen in.
+    fn unread(&self, before: Result<String, usize>) -> String {
+        let prefix = &self.plan.forced.prefix;
+        match before {
+            Ok(before) => before + prefix,
+            // What was read of the call is the beginning of this.
+            Err(read) => prefix.get(read..).unwrap_or_default().to_owned(),
         }
     }
 
-    /// Whether no call can begin any more.
-    fn is_decided(&self) -> bool {
-        match self.plan.opening {
-            Opening::Marker(_) => false,
-            Opening::First(_) => !self.said.trim_start().is_empty(),
-        }
+    /// Whether nothing of the call has been read, so that it is to be read anew.
+    pub(super) fn is_unread(&self) -> bool {
+        self.plan.signs.is_unread()
     }
 
-    /// Drops what no opening can begin in.
-    fn forget(&mut self) {
-        let Opening::Marker(text) = self.plan.opening else { return };
-        let mut at = self.said.len().saturating_sub(text.len());
-        while !self.said.is_char_boundary(at) {
-            at += 1;
-        }
-        self.before += at;
-        self.said.drain(..at);
-    }
-
-    /// How many tokens stand before the one that `opening` begins in, and what of that
-    /// one stands before it. The opening ends behind the first `counted` tokens.
-    fn boundary(&self, counted: usize, opening: &str) -> Result<(u32, String), ApiError> {
+    /// How many tokens stand before the one that the call begins in, and what of that
+    /// one stands before the call. The first `counted` tokens were looked at before.
+    fn boundary(&self, counted: usize) -> Result<(u32, String), ApiError> {
         let first = counted.saturating_sub(LATEST);
         let mut bytes = Vec::new();
         let mut starts = Vec::new();
@@ -152,46 +138,52 @@ impl Watch {
             starts.push(bytes.len());
             bytes.extend(self.plan.model.decode(&[*token])?);
         }
-        let at = first_of(&bytes, opening.as_bytes()).unwrap_or(0);
-        let within = starts.iter().rposition(|start| *start <= at).unwrap_or(0);
-        let start = starts.get(within).copied().unwrap_or(0);
-        let rest = String::from_utf8_lossy(bytes.get(start..at).unwrap_or_default()).into_owned();
+        let (within, rest) = place(&bytes, &starts, self.plan.signs.text().as_bytes())
+            .ok_or_else(|| Error::Backend("the tokens of a call are not its text".to_owned()))?;
+        let rest = String::from_utf8_lossy(rest).into_owned();
         Ok((u32::try_from(first + within).unwrap_or(u32::MAX), rest))
     }
 }
 
-/// Where a text stands for the first time.
-fn first_of(bytes: &[u8], text: &[u8]) -> Option<usize> {
-    bytes.windows(text.len().max(1)).position(|window| window == text)
+/// Which of the tokens that begin at `starts` a text begins in, and
+/// what of that token stands before it.
+fn place<'a>(bytes: &'a [u8], starts: &[usize], text: &[u8]) -> Option<(usize, &'a [u8])> {
+    let at = bytes.windows(text.len().max(1)).position(|window| window == text)?;
+    let within = starts.iter().rposition(|start| *start <= at)?;
+    Some((within, bytes.get(*starts.get(within)?..at)?))
 }
 
-impl Begun {
+impl Call {
     /// Writes the call's beginning and goes on.
     ///
     /// # Errors
     /// What the session fails with.
     pub(super) fn go_on(self) -> Result<Generation, ApiError> {
-        let Self { watch: Watch { plan, session, mut options, .. }, keep, add } = self;
+        let Self { plan, session, mut options, keep, add } = self;
         session.rewind(plan.prompt.saturating_add(keep))?;
         if !add.is_empty() {
             session.prefill(&add)?;
         }
         session.constrain(&plan.grammar)?;
         let spent = keep.saturating_add(u32::try_from(add.len()).unwrap_or(u32::MAX));
-        // One at least, so that the run ends as one that is cut off does.
-        options.max_new = options.max_new.saturating_sub(spent).max(1);
+        options.max_new = options.max_new.saturating_sub(spent);
         Ok(session.generate(&options)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
-    fn the_first_of_several_is_found() {
-        assert_eq!(first_of(b"a<b><b>", b"<b>"), Some(1));
-        assert_eq!(first_of(b"ab", b"<b>"), None);
-        assert_eq!(first_of(b"", b"x"), None);
+    fn a_call_begins_in_a_token_or_within_one() {
+        let place = |tokens: &[&'static str], text: &str| {
+            let bytes: Vec<u8> = tokens.concat().into_bytes();
+            let starts: Vec<usize> =
+                tokens.iter().scan(0, |at, token| Some(std::mem::replace(at, *at + token.len()))).collect();
+            let found = super::place(&bytes, &starts, text.as_bytes());
+            found.map(|(within, rest)| (within, String::from_utf8(rest.to_vec()).unwrap()))
+        };
+        assert_eq!(place(&["a", "<tool", "_call>"], "<tool_call>"), Some((1, String::new())));
+        assert_eq!(place(&["a ", "b<", "tool_call>", "x"], "<tool_call>"), Some((1, "b".to_owned())));
+        assert_eq!(place(&["a", ""], "<tool_call>"), None);
     }
 }

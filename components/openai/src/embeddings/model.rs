@@ -3,7 +3,7 @@
 use nala_sdk::http;
 use nala_sdk::llm::{self, Model, Offer, Token};
 
-use super::{Embedder, read, write};
+use super::{Embedder, Request, read, write};
 use crate::begin;
 use crate::error::ApiError;
 
@@ -88,7 +88,22 @@ pub fn respond(request: http::Request) -> Result<http::Response, ApiError> {
         let message = format!("the model '{}' gives no vectors of texts", request.model);
         return Err(ApiError::unsupported("model", message));
     };
+    refuse_what_is_too_much(&request, &offer)?;
     let (name, form) = (request.model.clone(), request.form);
     let vectors = request.run(&Vectors { model, offer })?;
     Ok(http::Response::new(200, "application/json", write(&name, form, &vectors)))
+}
+
+/// Refuses more vectors than this component has memory to write: about 25 bytes a
+/// number, of which the answer's text has most.
+fn refuse_what_is_too_much(request: &Request, offer: &Offer) -> Result<(), ApiError> {
+    const NUMBER_BYTES: u64 = 25;
+    let most = llm::limits().memory_bytes / 2 / (u64::from(offer.width).max(1) * NUMBER_BYTES);
+    let count = request.inputs.len();
+    if count as u64 <= most.max(1) {
+        return Ok(());
+    }
+    let message =
+        format!("'input' has {count} texts, but vectors of {} numbers fit for {most}; send fewer", offer.width);
+    Err(ApiError::invalid("input", message))
 }
