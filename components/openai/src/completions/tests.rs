@@ -42,6 +42,7 @@ fn answer(logprobs: Option<u32>, prompts: Vec<(&str, usize, Said)>) -> Answer<im
             created: 17,
             prompt: PrefillInfo { cached: 2, computed: 3 },
             prompt_time: Duration::ZERO,
+            generating: std::time::Instant::now(),
             choices,
             turns: turns.into_iter(),
             bytes,
