@@ -136,6 +136,7 @@ pub const READ: &[&str] = &[
     "reasoning_effort",
     "chat_template_kwargs",
     "continue_final_message",
+    "add_generation_prompt",
     "reasoning_format",
     "timings_per_token",
 ];

@@ -1,6 +1,6 @@
 //! What the model says, whichever API it is told by.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chat_format::Event;
 use nala_sdk::llm::{Error, PrefillInfo, Sampled, Token};
@@ -54,6 +54,8 @@ pub struct Running<T, B> {
     pub prompt: PrefillInfo,
     /// How long it took to compute, waiting for others included.
     pub prompt_time: Duration,
+    /// When that was done, and tokens began to be made.
+    pub generating: Instant,
     /// How many answers there are to be.
     pub choices: usize,
     /// What is said. Ends when all choices have ended, or with an error.

@@ -89,7 +89,7 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         llm::Error::ContextFull(fit) => ApiError::context_length(ask.param, tokens, fit),
         other => other.into(),
     })?;
-    let prompt_time = began.elapsed();
+    let generating = Instant::now();
     if let Some(grammar) = grammar {
         session.constrain(&grammar)?;
     }
@@ -101,7 +101,8 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         choices: turns.choices(),
         model: ask.model,
         prompt,
-        prompt_time,
+        prompt_time: generating.duration_since(began),
+        generating,
         turns,
         bytes: move |token| model.decode(&[token]).unwrap_or_default(),
     })

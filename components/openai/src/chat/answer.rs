@@ -50,7 +50,10 @@ pub enum Timings {
 pub(super) struct Count {
     prompt: PrefillInfo,
     prompt_ms: f64,
+    /// When tokens began to be made.
     began: Instant,
+    /// Tokens that came from the prompt's own logits, without a step of the model.
+    first: u64,
     tokens: u64,
     thoughts: u64,
 }
@@ -58,7 +61,14 @@ pub(super) struct Count {
 impl Count {
     pub(super) fn of<T, B>(running: &Running<T, B>) -> Self {
         let prompt_ms = running.prompt_time.as_secs_f64() * 1e3;
-        Self { prompt: running.prompt, prompt_ms, began: Instant::now(), tokens: 0, thoughts: 0 }
+        Self {
+            prompt: running.prompt,
+            prompt_ms,
+            began: running.generating,
+            first: running.choices as u64,
+            tokens: 0,
+            thoughts: 0,
+        }
     }
 
     pub(super) fn add(&mut self, turn: &Turn) {
@@ -83,22 +93,24 @@ impl Count {
     }
 
     /// Appends the value of `timings`, as llama.cpp's server has it
-    /// (`tools/server/README.md` there). The time of generation is what this component
-    /// waited for tokens, the first one left out.
+    /// (`tools/server/README.md` there): the time of generation begins when the prompt
+    /// is there. The first token of each answer comes with the prompt and costs no step,
+    /// so paces are those of the others, and 0 where there are none.
     pub(super) fn timings(&self, out: &mut Vec<u8>) {
         let spent = self.began.elapsed().as_secs_f64() * 1e3;
-        let line = |name: &str, tokens: f64, spent: f64| {
-            let each = if tokens > 0.0 { spent / tokens } else { 0.0 };
-            let rate = if spent > 0.0 { tokens * 1e3 / spent } else { 0.0 };
+        let line = |name: &str, tokens: f64, steps: f64, spent: f64| {
+            let each = if steps > 0.0 { spent / steps } else { 0.0 };
+            let rate = if spent > 0.0 { steps * 1e3 / spent } else { 0.0 };
             format!(
                 "\"{name}_n\":{tokens},\"{name}_ms\":{spent:.3},\"{name}_per_token_ms\":{each:.3},\
                  \"{name}_per_second\":{rate:.3}"
             )
         };
         #[allow(clippy::cast_precision_loss, reason = "far fewer tokens than a float counts")]
-        let tokens = self.tokens as f64;
-        let prompt = line("prompt", f64::from(self.prompt.computed), self.prompt_ms);
-        let predicted = line("predicted", tokens, spent);
+        let (tokens, steps) = (self.tokens as f64, self.tokens.saturating_sub(self.first) as f64);
+        let computed = f64::from(self.prompt.computed);
+        let prompt = line("prompt", computed, computed, self.prompt_ms);
+        let predicted = line("predicted", tokens, steps, spent);
         out.extend_from_slice(format!("{{\"cache_n\":{},{prompt},{predicted}}}", self.prompt.cached).as_bytes());
     }
 }

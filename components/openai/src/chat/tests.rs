@@ -35,6 +35,7 @@ fn answers(choices: usize, turns: Vec<(usize, Result<Turn, ApiError>)>) -> Answe
             created: 17,
             prompt: PrefillInfo { cached: 2, computed: 3 },
             prompt_time: Duration::from_millis(3),
+            generating: std::time::Instant::now(),
             choices,
             turns: turns.into_iter(),
             bytes: |token| vec![b'a' + u8::try_from(token).unwrap(), 0xe4],
@@ -220,4 +221,26 @@ fn an_answer_with_a_choice_that_broke_off_is_none() {
     assert_eq!(half().whole().unwrap_err().status, 500);
     let events = events(half(), StreamUsage::Absent);
     assert!(events.last().unwrap().contains("broke off"), "{events:?}");
+}
+
+#[test]
+fn time_is_counted_from_where_the_prompt_was_there() {
+    let began = std::time::Instant::now().checked_sub(Duration::from_millis(90)).unwrap();
+    let timed = |turns, choices| {
+        let mut answer = answers(choices, turns);
+        answer.running.generating = began;
+        answer.timings = Timings::Reported;
+        let body: serde_json::Value = serde_json::from_slice(&answer.whole().unwrap()).unwrap();
+        body["timings"].clone()
+    };
+    // All at once, as a whole answer is fetched.
+    let all = chunk("abcd", &[1, 2, 3, 4], Some(End::Natural));
+    let times = timed(vec![(0, all)], 1);
+    let spent = times["predicted_ms"].as_f64().unwrap();
+    assert!(spent >= 90.0, "{times}");
+    let rate = times["predicted_per_second"].as_f64().unwrap();
+    assert!((rate - 3000.0 / spent).abs() < 0.01, "four tokens are three steps: {times}");
+    assert_eq!((&times["predicted_n"], &times["prompt_ms"]), (&4.into(), &3.0.into()));
+    let one = timed(vec![(0, chunk("a", &[1], Some(End::Length)))], 1);
+    assert_eq!((&one["predicted_per_second"], &one["predicted_per_token_ms"]), (&0.0.into(), &0.0.into()), "{one}");
 }

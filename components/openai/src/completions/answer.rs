@@ -1,9 +1,10 @@
 //! What is said, in the shape of completions: `text_completion`, whole or as
 //! server-sent events.
 //!
-//! Each turn that says something becomes one event, the last one of a choice with its
-//! reason of the end; then one with the usage if asked for, and `[DONE]`. What fails in
-//! the middle is sent as an event with the error envelope.
+//! Each turn that says something becomes one event, and the reason of a choice's end
+//! one without a text, as at OpenAI: there are clients that take no text from an event
+//! with a reason. Then comes one with the usage if asked for, and `[DONE]`. What fails
+//! in the middle is sent as an event with the error envelope.
 
 use chat_format::Event;
 use nala_sdk::Error;
@@ -91,16 +92,21 @@ impl Choice {
             Some(lists) => std::mem::take(lists).write(out),
             None => out.extend_from_slice(b"null"),
         }
-        let reason: &[u8] = match self.end {
-            None => b",\"finish_reason\":null}",
-            Some(End::Natural | End::StopText(_)) => b",\"finish_reason\":\"stop\"}",
-            Some(End::Length | End::ContextFull) => b",\"finish_reason\":\"length\"}",
-        };
-        out.extend_from_slice(reason);
+        out.extend_from_slice(b",\"finish_reason\":");
+        out.extend_from_slice(self.end.map_or(b"null", reason));
+        out.push(b'}');
     }
 
-    fn has_something(&self) -> bool {
-        !self.text.is_empty() || self.end.is_some() || self.lists.as_ref().is_some_and(|lists| !lists.is_empty())
+    fn says_something(&self) -> bool {
+        !self.text.is_empty() || self.lists.as_ref().is_some_and(|lists| !lists.is_empty())
+    }
+}
+
+/// OpenAI's word for why an answer ended, as JSON.
+fn reason(end: End) -> &'static [u8] {
+    match end {
+        End::Natural | End::StopText(_) => b"\"stop\"",
+        End::Length | End::ContextFull => b"\"length\"",
     }
 }
 
@@ -183,14 +189,27 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
         let mut first = 0;
         for part in &mut self.parts {
             let ended = part.hear(self.logprobs, &mut count, |index, choice| {
-                if !choice.has_something() {
-                    return Ok(());
-                }
                 buffer.clear();
-                buffer.extend_from_slice(&head);
-                choice.write(first + index, &mut buffer);
-                buffer.extend_from_slice(tail);
-                out.write(&buffer).map_err(Broken::Client)
+                let end = choice.end.take();
+                if choice.says_something() {
+                    buffer.extend_from_slice(&head);
+                    choice.write(first + index, &mut buffer);
+                    buffer.extend_from_slice(tail);
+                }
+                choice.end = end;
+                if let Some(end) = end {
+                    buffer.extend_from_slice(&head);
+                    let index = first + index;
+                    let item = format!("{{\"index\":{index},\"text\":\"\",\"logprobs\":null,\"finish_reason\":");
+                    buffer.extend_from_slice(item.as_bytes());
+                    buffer.extend_from_slice(reason(end));
+                    buffer.push(b'}');
+                    buffer.extend_from_slice(tail);
+                }
+                match buffer.is_empty() {
+                    true => Ok(()),
+                    false => out.write(&buffer).map_err(Broken::Client),
+                }
             });
             match ended {
                 Ok(()) => first += part.running.choices,

@@ -22,7 +22,28 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Conversation, ApiError> {
         }
         _ => Last::Answered,
     };
+    agrees_with_start(last, fields)?;
     Ok(Conversation { messages, tools, choice, parallel, last, variables: variables(fields)? })
+}
+
+/// What clients of vLLM and transformers say beside `continue_final_message`, which has
+/// one meaning here: whether the assistant's turn is begun. Refuses what contradicts it.
+fn agrees_with_start(last: Last, fields: &Fields<'_>) -> Result<(), ApiError> {
+    let param = "add_generation_prompt";
+    match (last, fields.boolean(param)?) {
+        (Last::Continued, Some(true)) => {
+            let message = format!("'{param}' contradicts 'continue_final_message'; send one of them as true");
+            Err(ApiError::invalid(param, message))
+        }
+        (Last::Answered, Some(false)) => {
+            let message = format!(
+                "'{param}' can only be false with 'continue_final_message': without the beginning of its turn the model \
+                 would not answer"
+            );
+            Err(ApiError::unsupported(param, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The variables of the template: `chat_template_kwargs`, as at vLLM and llama.cpp's

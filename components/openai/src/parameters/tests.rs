@@ -273,6 +273,8 @@ fn templates_get_their_variables() {
         (json!({"reasoning_format": "none"}), "reasoning_format"),
         (json!({"timings_per_token": 1}), "timings_per_token"),
         (json!({"continue_final_message": true}), "continue_final_message"),
+        (json!({"add_generation_prompt": false}), "add_generation_prompt"),
+        (json!({"add_generation_prompt": 1}), "add_generation_prompt"),
     ] {
         let error = request(more.clone()).expect_err(&more.to_string());
         assert_eq!((error.status, error.param.as_deref()), (400, Some(param)), "{more}");
@@ -284,4 +286,11 @@ fn a_last_message_can_be_gone_on_from() {
     let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hel"}]);
     let last = |more: bool| conversation(json!({"messages": messages, "continue_final_message": more})).unwrap().last;
     assert_eq!((last(true), last(false)), (crate::ask::Last::Continued, crate::ask::Last::Answered));
+    let explicit = json!({"messages": messages, "continue_final_message": true, "add_generation_prompt": false});
+    assert_eq!(conversation(explicit).unwrap().last, crate::ask::Last::Continued);
+    let plain = json!({"messages": messages, "add_generation_prompt": true});
+    assert_eq!(conversation(plain).unwrap().last, crate::ask::Last::Answered);
+    let both = json!({"messages": messages, "continue_final_message": true, "add_generation_prompt": true});
+    let error = request(both).unwrap_err();
+    assert_eq!((error.status, error.param.as_deref()), (400, Some("add_generation_prompt")));
 }

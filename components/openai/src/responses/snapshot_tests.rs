@@ -77,6 +77,7 @@ fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Tur
             created: 1_700_000_000,
             prompt: PrefillInfo { cached: 2, computed: 3 },
             prompt_time: Duration::from_millis(3),
+            generating: std::time::Instant::now(),
             choices: 1,
             turns: turns.into_iter().map(|turn| (0, turn)),
             bytes,

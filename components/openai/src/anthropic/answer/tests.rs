@@ -40,6 +40,7 @@ impl Script {
                 created: 17,
                 prompt: PrefillInfo { cached: 2, computed: 3 },
                 prompt_time: Duration::from_millis(3),
+                generating: std::time::Instant::now(),
                 choices: 1,
                 turns: self.turns.into_iter().map(|turn| (0, turn)),
                 bytes: |_| Vec::new(),
