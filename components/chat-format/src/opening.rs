@@ -46,14 +46,14 @@ impl Format {
 }
 
 impl Format {
-    /// What ends thoughts, where a call cannot begin in one. Empty where it can: then
-    /// it ends the thought.
+    /// What begins and ends thoughts, where a call cannot begin in one. Empty where it
+    /// can: then it ends the thought.
     #[must_use]
-    pub fn ends_of_thought(self) -> Vec<&'static str> {
+    pub fn thoughts_without_calls(self) -> Vec<(&'static str, &'static str)> {
         let notation = notation(self);
         match notation.blocks.first() {
             Some(block) if block.in_thought == InThought::Text => {
-                notation.thoughts.iter().map(|thought| thought.close).collect()
+                notation.thoughts.iter().map(|thought| (thought.open.trim_end(), thought.close)).collect()
             }
             _ => Vec::new(),
         }

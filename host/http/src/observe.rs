@@ -67,7 +67,8 @@ impl Record {
         self.declared =
             head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse().ok());
         // No byte of these is ever asked for.
-        if self.method == Method::HEAD || body.is_end_stream() {
+        let bodiless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        if self.method == Method::HEAD || bodiless || body.is_end_stream() {
             self.ending = Ending::Complete;
         }
         Response::from_parts(head, ObservedBody { body: Some(body), record: self })

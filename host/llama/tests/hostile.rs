@@ -225,7 +225,7 @@ fn names_out_of_files_are_shown_in_part() {
 fn what_cannot_continue_text_is_told() {
     let error = refused(|model| model.set("llama.attention.causal", boolean(false)));
     assert!(matches!(error, LoadError::NotADecoder { .. }), "{error}");
-    for arch in ["clip", "eagle3", "dflash", "wavtokenizer-dec"] {
+    for arch in ["clip", "eagle3", "dflash", "wavtokenizer-dec", "dream", "gemma-embedding", "llada-moe"] {
         let error = refused(|model| model.set("general.architecture", text_value(arch)));
         assert!(matches!(error, LoadError::NotADecoder { .. }), "{arch}: {error}");
     }

@@ -92,6 +92,20 @@ async fn a_call_that_is_strict() {
     streams("call-strict", || Scripted::saying(&text), wish).await;
 }
 
+/// In a thought, and where there is no room for a call, what looks like one is none.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_strict_tool_does_not_change() {
+    let tools = || {
+        Some(json!({"name": "weather", "strict": true, "parameters": {
+        "type": "object", "properties": {}, "additionalProperties": false}}))
+    };
+    let thought = format!("<think>I may write {CALL} here.</think>Hello");
+    let wish = Wish { tools: tools(), counts: Counts::Vary, ..Wish::default() };
+    streams("strict-thought", || Scripted::saying(&thought), wish).await;
+    let wish = Wish { tools: tools(), max_tokens: Some(13), counts: Counts::Vary, ..Wish::default() };
+    streams("strict-cut", || Scripted::saying(CALL), wish).await;
+}
+
 /// The answer has to be of a form, and the model may call instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_of_a_form_or_a_call() {

@@ -78,8 +78,14 @@ fn every_option_is_read() {
 fn thinking_and_effort_are_variables_of_the_template() {
     let variables = |more: Value| Value::Object(conversation(more).variables);
     let thinking = |thinking: Value| variables(json!({"thinking": thinking}));
-    assert_eq!(thinking(json!({"type": "enabled", "budget_tokens": 50})), json!({"enable_thinking": true, "thinking": true}));
-    assert_eq!(thinking(json!({"type": "adaptive", "display": "summarized"})), json!({"enable_thinking": true, "thinking": true}));
+    assert_eq!(
+        thinking(json!({"type": "enabled", "budget_tokens": 50})),
+        json!({"enable_thinking": true, "thinking": true})
+    );
+    assert_eq!(
+        thinking(json!({"type": "adaptive", "display": "summarized"})),
+        json!({"enable_thinking": true, "thinking": true})
+    );
     assert_eq!(thinking(json!({"type": "disabled"})), json!({"enable_thinking": false, "thinking": false}));
     for (effort, variable) in [("low", "low"), ("high", "high"), ("max", "max")] {
         let config = json!({"output_config": {"effort": effort}});

@@ -12,8 +12,8 @@ pub(super) struct Signs {
     opening: Opening,
     /// What a call begins with where no marker does, without its white space.
     first: Vec<String>,
-    /// What ends a thought. Empty where a call ends it, too.
-    closes: Vec<&'static str>,
+    /// What begins and ends thoughts. Empty where a call ends them, too.
+    thoughts: Vec<(&'static str, &'static str)>,
     sure: Sure,
 }
 
@@ -38,7 +38,7 @@ impl Signs {
             Opening::First("{") => (names(tools, "{\"name\":\"", "\""), Sure::WithACall),
             Opening::First(open) => (names(tools, open, "("), Sure::WithACall),
         };
-        Some(Self { opening, first, closes: format.ends_of_thought(), sure })
+        Some(Self { opening, first, thoughts: format.thoughts_without_calls(), sure })
     }
 
     /// What is said where a call begins.
@@ -68,6 +68,16 @@ pub(super) struct Lookout {
     cut: bool,
     /// Where in `said` a call can still begin.
     from: usize,
+    thought: Thought,
+}
+
+/// Whether there was a thought before the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thought {
+    /// Not yet, or none.
+    Possible,
+    /// It is over.
+    Had,
 }
 
 /// What was seen.
@@ -84,19 +94,20 @@ pub(super) enum Sight {
 
 impl Lookout {
     pub(super) fn new(signs: Signs) -> Self {
-        Self { signs, said: String::new(), cut: false, from: 0 }
+        Self { signs, said: String::new(), cut: false, from: 0, thought: Thought::Possible }
     }
 
     /// Takes more of what is said. `thinking` is whether it begins in a thought.
     pub(super) fn look(&mut self, text: &str, thinking: bool) -> Sight {
         let read = self.said.len();
         self.said.push_str(text);
-        if thinking && !self.signs.closes.is_empty() {
-            let closed = |close: &&str| self.said.rfind(*close).map(|at| at + close.len());
-            self.from = match self.signs.closes.iter().filter_map(closed).max() {
-                Some(end) => end.max(self.from),
-                None => self.said.len(),
-            };
+        if !self.signs.thoughts.is_empty() && (thinking || self.begins_with_a_thought()) {
+            let closed = |(_, close): &(_, &'static str)| self.said.rfind(close).map(|at| at + close.len());
+            let end = self.signs.thoughts.iter().filter_map(closed).max();
+            if end.is_some() {
+                self.thought = Thought::Had;
+            }
+            self.from = end.map_or(self.said.len(), |end| end.max(self.from));
         }
         let sight = match self.signs.opening {
             Opening::Marker(marker) => self.marked(marker),
@@ -110,6 +121,12 @@ impl Lookout {
                 never
             }
         }
+    }
+
+    /// Whether the answer begins with a thought that has not ended.
+    fn begins_with_a_thought(&self) -> bool {
+        let begun = |(open, _): &(&'static str, _)| self.said.trim_start().starts_with(open);
+        self.thought == Thought::Possible && !self.cut && self.signs.thoughts.iter().any(begun)
     }
 
     fn marked(&mut self, marker: &str) -> Result<usize, Sight> {
@@ -204,6 +221,19 @@ mod tests {
         assert_eq!(hermes(&[("<tool_call>{", true), ("}</think>", true), ("Hello", false)]), Sight::Nothing);
         let after = "}</think>ok<tool_call>{";
         assert_eq!(hermes(&[("<tool_call>{", true), (after, true)]), Sight::Call(Ok("}</think>ok".to_owned())));
+    }
+
+    #[test]
+    fn a_thought_that_comes_at_once_is_seen() {
+        let thought = "<think>I may write <tool_call>\n{} here.</think>";
+        assert_eq!(hermes(&[(thought, false), ("Hello", false)]), Sight::Nothing);
+        assert_eq!(hermes(&[(&format!("{thought}Hello"), false)]), Sight::Nothing);
+        let call = format!("{thought}Hello<tool_call>{{");
+        assert_eq!(hermes(&[(&call, false)]), Sight::Call(Ok(format!("{thought}Hello"))));
+        assert_eq!(hermes(&[("<th", false), ("ink><tool_call>{", false)]), Sight::Nothing);
+        // It is over, and may be talked about.
+        let said = "No <think> here <tool_call>{";
+        assert_eq!(hermes(&[(thought, false), (said, false)]), Sight::Call(Ok("No <think> here ".to_owned())));
     }
 
     #[test]

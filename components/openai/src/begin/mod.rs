@@ -8,7 +8,7 @@ mod said;
 mod strict;
 
 use std::rc::Rc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nala_sdk::llm::{self, GenerateOptions, Info, Model, Priority, Sampler, Session, SessionOptions, Token};
 
@@ -61,6 +61,7 @@ pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiErro
 /// # Errors
 /// As [`begin`].
 pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
+    let asked = Instant::now();
     let model = Rc::new(open(&ask.model)?);
     let info = model.info();
     check_bias(&ask.options, &info)?;
@@ -93,7 +94,8 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
     if let Some(grammar) = grammar {
         session.constrain(&grammar)?;
     }
-    let options = options_of(&ask, max_new, breakers, written.shown(&model));
+    let mut options = options_of(&ask, max_new, breakers, written.shown(&model));
+    options.deadline_ms = Some(time_left(asked.elapsed(), llm::limits().wall_us));
     let begun = generations(session, &options, ask.options.choices, strict.map(Rc::new).as_ref())?;
     let turns = said::Said::begin(begun, &written)?;
     Ok(Running {
@@ -106,6 +108,16 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         turns,
         bytes: move |token| model.decode(&[token]).unwrap_or_default(),
     })
+}
+
+/// How long an answer may take, in milliseconds, so that it ends before the wall time
+/// of the request does: what there is of it is more than nothing.
+fn time_left(spent: Duration, wall_us: u64) -> u32 {
+    /// For what comes before and after, in milliseconds.
+    const MARGIN: u64 = 2000;
+    let spent = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
+    let left = (wall_us / 1000).saturating_sub(spent).saturating_sub(MARGIN);
+    u32::try_from(left).unwrap_or(u32::MAX).max(1)
 }
 
 /// One run for each choice, all from the same prompt.
@@ -196,6 +208,13 @@ mod tests {
         assert_eq!(status(llm::Error::NotFound(String::new())), (404, Some("model_not_found"), false));
         assert_eq!(status(llm::Error::Denied(String::new())), (404, Some("model_not_found"), false));
         assert_eq!(status(llm::Error::Backend(String::new())), (500, None, false));
+    }
+
+    #[test]
+    fn an_answer_ends_before_its_request() {
+        assert_eq!(time_left(Duration::from_secs(10), 120_000_000), 108_000);
+        assert_eq!(time_left(Duration::from_secs(200), 120_000_000), 1);
+        assert_eq!(time_left(Duration::ZERO, u64::MAX), u32::MAX);
     }
 
     #[test]

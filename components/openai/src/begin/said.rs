@@ -227,9 +227,9 @@ fn end(finish: Finish) -> Result<End, ApiError> {
     match finish {
         Finish::StopToken | Finish::ConstraintDone => Ok(End::Natural),
         Finish::StopText(which) => Ok(End::StopText(which)),
-        Finish::Length => Ok(End::Length),
+        // The time of the request is a limit of its length.
+        Finish::Length | Finish::Deadline => Ok(End::Length),
         Finish::ContextFull => Ok(End::ContextFull),
-        Finish::Deadline => Err(Error::Deadline.into()),
         Finish::Cancelled => Err(Error::Cancelled.into()),
         Finish::Preempted => Err(Error::Evicted.into()),
     }

@@ -2,10 +2,10 @@
 //!
 //! They take part in the service by tokens like everything else: beside sessions
 //! that have something to decode, embeddings are computed only while somebody who
-//! waits for one is not ahead of any of their owners, see [`super::fair`]. The backend holds one input at a
-//! time and computes long ones in parts, so an input that was begun is finished
-//! before another one is; whoever waits for embeddings waits for one input of
-//! somebody else's and not for all of them.
+//! waits for one is not ahead of any of their owners, see [`super::fair`]. The backend
+//! holds one input at a time and computes long ones in parts, so an input that was
+//! begun is finished before another one is; whoever waits for embeddings waits for one
+//! input of somebody else's and not for all of them.
 
 use std::collections::VecDeque;
 
@@ -107,6 +107,8 @@ impl<C: Clock> Scheduler<C> {
     pub(super) fn begin_embedding(&mut self, command: EmbedCommand) {
         let EmbedCommand { inputs, pooling, tenant, priority, reply } = command;
         let owner = Owner { tenant, priority };
+        // Who gave up and asks again is not to wait for itself.
+        self.metrics.cancelled.inc_by(self.embeddings.drop_abandoned());
         // A handle that no longer listens wants nothing.
         if inputs.is_empty() {
             let _ = reply.send(Ok(Vec::new()));

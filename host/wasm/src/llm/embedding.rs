@@ -69,7 +69,7 @@ impl LlmView<'_> {
             ))));
         }
         let tokens: usize = inputs.iter().map(Vec::len).sum();
-        let options = EmbedOptions { pooling, tenant: self.tenant(), priority: Priority::Normal };
+        let options = EmbedOptions { pooling, tenant: self.tenant(), priority: Priority::Interactive };
         let computed = lease.embed(inputs, options).await;
         if computed.is_ok() {
             self.state.usage.prompt_tokens.fetch_add(tokens as u64, Ordering::Relaxed);
