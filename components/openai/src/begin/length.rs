@@ -10,8 +10,16 @@ use crate::error::ApiError;
 /// and the host refuses more than this for each token of the context, too.
 const TOKEN_BYTES: usize = 128;
 
-/// Everything that somebody wrote, in bytes. A template may leave some of it out,
-/// but none does so with what makes a conversation long.
+/// Bytes that a message counts for beside its text: a template prints something for
+/// each, which is a token at least.
+const MESSAGE_BYTES: usize = TOKEN_BYTES;
+
+/// Bytes that a part of a text counts for beside itself.
+const PART_BYTES: usize = 8;
+
+/// Everything that somebody wrote, in bytes, and what each message adds to it. A
+/// template may leave some of it out, but none does so with what makes a conversation
+/// long.
 pub(super) fn text_bytes(messages: &[Message]) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let of = |message: &Message| {
@@ -19,9 +27,9 @@ pub(super) fn text_bytes(messages: &[Message]) -> usize {
         let content = match &message.content {
             Content::None => 0,
             Content::Text(text) => text.len(),
-            Content::Parts(parts) => parts.iter().map(String::len).sum(),
+            Content::Parts(parts) => parts.iter().map(|part| part.len() + PART_BYTES).sum(),
         };
-        content + text(&message.reasoning) + text(&message.name) + calls.sum::<usize>()
+        MESSAGE_BYTES + content + text(&message.reasoning) + text(&message.name) + calls.sum::<usize>()
     };
     messages.iter().map(of).sum()
 }
@@ -86,12 +94,12 @@ mod tests {
     fn a_conversation_that_never_fits_is_refused_before_it_is_rendered() {
         let messages = [Message::system("Be brief."), Message::user("x".repeat(9_500_000))];
         let bytes = text_bytes(&messages);
-        assert_eq!(bytes, 9_500_009);
+        assert_eq!(bytes, 9_500_009 + 2 * MESSAGE_BYTES);
         let error = refuse_what_never_fits("messages", bytes, 8192).unwrap_err();
         assert_eq!((error.status, error.code), (400, Some("context_length_exceeded")));
         assert_eq!(error.param.as_deref(), Some("messages"));
         assert!(
-            error.message.contains("9500009 bytes") && error.message.contains("1048576 bytes"),
+            error.message.contains("9500265 bytes") && error.message.contains("1048576 bytes"),
             "{}",
             error.message
         );
@@ -137,6 +145,9 @@ mod tests {
         let mut message = Message::assistant("ab");
         message.tool_calls = vec![ToolCall { id: "1".into(), name: "f".into(), arguments: "{}".into() }];
         message.reasoning = Some("hm".into());
-        assert_eq!(text_bytes(&[message]), 7);
+        assert_eq!(text_bytes(&[message]), 7 + MESSAGE_BYTES);
+        // Of short ones so many fit as there are tokens.
+        let many = vec![Message::user(""); 20_000];
+        assert!(refuse_what_never_fits("messages", text_bytes(&many), 8192).is_err());
     }
 }
