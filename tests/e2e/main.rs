@@ -1,7 +1,13 @@
 //! The real binary with the real model, asked by real clients.
 
 #![allow(missing_docs, reason = "tests are documented by their names")]
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
 
 mod adapters;
 mod answers;

@@ -79,7 +79,7 @@ impl Said {
         let unread = watch.is_unread();
         match watch.see(chunk, choice.reader.is_thinking())? {
             Seen::Same(chunk, watch) => {
-                choice.watch = watch;
+                choice.watch = watch.map(|watch| *watch);
                 choice.reader.read(chunk)
             }
             Seen::Call(chunk, call) => {

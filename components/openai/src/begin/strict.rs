@@ -60,7 +60,7 @@ pub(super) struct Watch {
 /// What comes of a chunk.
 pub(super) enum Seen {
     /// It is what it is, and the choice goes on.
-    Same(Chunk, Option<Watch>),
+    Same(Chunk, Option<Box<Watch>>),
     /// A call begins with it. What is to be read in its place, and what is to be
     /// followed from here on.
     Call(Chunk, Box<Call>),
@@ -91,7 +91,7 @@ impl Watch {
         let counted = self.tokens.len();
         self.tokens.extend(chunk.tokens.iter().map(|token| token.id));
         let before = match self.lookout.look(&chunk.text, thinking) {
-            Sight::Nothing if chunk.finish.is_none() => return Ok(Seen::Same(chunk, Some(self))),
+            Sight::Nothing if chunk.finish.is_none() => return Ok(Seen::Same(chunk, Some(Box::new(self)))),
             Sight::Nothing | Sight::Never => return Ok(Seen::Same(chunk, None)),
             Sight::Call(before) => before,
         };
