@@ -5,7 +5,7 @@
 //! them; [`Format::of_template`] tells from a chat template which one the model
 //! writes. A [`Parser`] takes a model's text in pieces cut anywhere and gives
 //! [`Event`]s: plain text, thoughts, and calls with their arguments as JSON.
-//! [`force`] turns "the model must call a tool" into a beginning of its answer
+//! [`force()`] turns "the model must call a tool" into a beginning of its answer
 //! and a grammar for the rest.
 
 mod call;

@@ -6,7 +6,7 @@ use crate::notation::{Bare, Body, Forcing, InThought};
 
 /// What a model writes where it begins a call of its own accord, and nowhere else.
 ///
-/// Whoever sees it can go on as [`force`](crate::force) does for a required call:
+/// Whoever sees it can go on as [`force()`](crate::force()) does for a required call:
 /// take it back, write [`Forced::prefix`](crate::Forced::prefix) in its place, and
 /// hold what follows to the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A conversation, and the variables that a template sees of it.
 //!
 //! A message is shown as transformers 5 shows it, which leaves out what is not
-//! there; see [`crate::manner`] for what can be shown in more than one way.
+//! there; see `manner.rs` for what can be shown in more than one way.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

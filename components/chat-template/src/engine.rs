@@ -74,7 +74,7 @@ impl<'a> Program<'a> {
     ///
     /// `now` is the time that `strftime_now` tells, in seconds since 1970. `mark`
     /// is the code point that marks text from outside in the variables of some or
-    /// all renderings, if any does (see [`crate::origin`]).
+    /// all renderings, if any does (see `origin.rs`).
     ///
     /// # Errors
     /// [`Error::Template`] when it does not parse.

@@ -7,10 +7,10 @@
 //! (see [`mod@engine`]), with a budget of work, of nesting and of output.
 //!
 //! What comes out is not one text but pieces that say who wrote them, see
-//! [`mod@origin`]: only the template's own text may name control tokens.
+//! `origin.rs`: only the template's own text may name control tokens.
 //!
 //! A template renders what it knows. What it does not know of a conversation is
-//! shown to it in another way, see [`mod@fit`].
+//! shown to it in another way, see `fit/`.
 
 mod clock;
 pub mod conversation;
