@@ -20,6 +20,7 @@ mod conversation;
 pub(crate) mod fields;
 pub(crate) mod object;
 pub mod output;
+pub mod policy;
 pub(crate) mod sampling;
 pub(crate) mod stop;
 mod tools;
@@ -27,10 +28,10 @@ mod tools;
 use serde_json::{Map, Value};
 
 use crate::ask::{Ask, Options, Pace, Prompt};
-use crate::brief::short;
 use crate::chat::{Thoughts, Timings};
 use crate::error::ApiError;
 use fields::Fields;
+use policy::{Names, Policy, is_empty, never};
 
 /// The floor of probability, relative to the best token, when the client sets
 /// none of `top_p`, `top_k` and `min_p`, and no mirostat, which makes a cut of its
@@ -81,64 +82,35 @@ pub enum StreamUsage {
     Absent,
 }
 
-/// What is done with a parameter that is not read.
-#[derive(Debug, Clone, Copy)]
-pub enum Policy {
-    /// Accepted: it changes nothing about the answer.
-    Harmless,
-    /// Accepted with a value that asks for nothing, refused otherwise.
-    Only(fn(&Value) -> bool, &'static str),
-}
-
 /// The parameters that are read.
-pub const READ: &[&str] = &[
-    "model",
-    "messages",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "repeat_penalty",
-    "repeat_last_n",
-    "frequency_penalty",
-    "presence_penalty",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "dry_sequence_breakers",
-    "xtc_probability",
-    "xtc_threshold",
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "seed",
-    "ignore_eos",
-    "response_format",
-    "grammar",
-    "json_schema",
-    "stop",
-    "max_tokens",
-    "max_completion_tokens",
-    "stream",
-    "stream_options",
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning_effort",
-    "chat_template_kwargs",
-    "continue_final_message",
-    "add_generation_prompt",
-    "reasoning_format",
-    "timings_per_token",
+pub const READ: Names = &[
+    &[
+        "model",
+        "messages",
+        "ignore_eos",
+        "response_format",
+        "grammar",
+        "json_schema",
+        "stop",
+        "max_tokens",
+        "max_completion_tokens",
+        "stream",
+        "stream_options",
+        "n",
+        "logprobs",
+        "top_logprobs",
+        "logit_bias",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "reasoning_effort",
+        "chat_template_kwargs",
+        "continue_final_message",
+        "add_generation_prompt",
+        "reasoning_format",
+        "timings_per_token",
+    ],
+    sampling::NAMES,
 ];
 
 /// All other parameters that OpenAI's API has. Any that is in neither list is
@@ -155,20 +127,16 @@ pub const OTHER: &[(&str, Policy)] = &[
     ("prompt_cache_retention", Policy::Harmless),
     // Only ever makes an answer come sooner.
     ("prediction", Policy::Harmless),
-    ("functions", Policy::Only(is_empty, "send 'tools'")),
-    ("function_call", Policy::Only(is_none_or_auto, "send 'tool_choice'")),
+    ("functions", Policy::OnlyYet(is_empty, "send 'tools'")),
+    ("function_call", Policy::OnlyYet(is_none_or_auto, "send 'tool_choice'")),
     // Whether what came before is found again is the host's business.
     ("cache_prompt", Policy::Harmless),
-    ("modalities", Policy::Only(is_text_list, "leave it out or send [\"text\"]")),
-    ("audio", Policy::Only(never, "leave it out")),
-    ("web_search_options", Policy::Only(never, "leave it out")),
-    ("moderation", Policy::Only(never, "leave it out")),
-    ("verbosity", Policy::Only(is_medium, "leave it out or send \"medium\"")),
+    ("modalities", Policy::OnlyYet(is_text_list, "leave it out or send [\"text\"]")),
+    ("audio", Policy::OnlyYet(never, "leave it out")),
+    ("web_search_options", Policy::OnlyYet(never, "leave it out")),
+    ("moderation", Policy::OnlyYet(never, "leave it out")),
+    ("verbosity", Policy::OnlyYet(is_medium, "leave it out or send \"medium\"")),
 ];
-
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty)
-}
 
 fn is_none_or_auto(value: &Value) -> bool {
     value == "none" || value == "auto"
@@ -180,10 +148,6 @@ fn is_medium(value: &Value) -> bool {
 
 fn is_text_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| matches!(list.as_slice(), [one] if one == "text"))
-}
-
-fn never(_: &Value) -> bool {
-    false
 }
 
 /// Reads and checks the body of a request.
@@ -198,10 +162,8 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
 ///
 /// # Errors
 /// As [`read`].
-pub(crate) fn read_fields(mut fields: Map<String, Value>) -> Result<Request, ApiError> {
-    fields.retain(|_, value| !value.is_null());
-    refuse_what_is_not_read(&fields, READ, OTHER)?;
-
+pub(crate) fn read_fields(fields: Map<String, Value>) -> Result<Request, ApiError> {
+    let fields = policy::given_of(fields, READ, OTHER)?;
     let fields = Fields(&fields);
     let delivery = fields.delivery()?;
     let ask = Ask {
@@ -239,29 +201,6 @@ pub(crate) fn options(fields: &Fields<'_>) -> Result<Options, ApiError> {
         bias: bias::read(fields.0.get("logit_bias"))?,
         top_logprobs: fields.top_logprobs()?,
     })
-}
-
-/// Refuses what stands in neither list, and what the second one does not accept.
-pub(crate) fn refuse_what_is_not_read(
-    fields: &Map<String, Value>,
-    read: &[&str],
-    other: &[(&str, Policy)],
-) -> Result<(), ApiError> {
-    for (name, value) in fields {
-        if read.contains(&name.as_str()) {
-            continue;
-        }
-        let policy = other.iter().find(|(known, _)| known == name).map(|(_, policy)| policy);
-        match policy {
-            Some(Policy::Harmless) => {}
-            Some(Policy::Only(accepts, _)) if accepts(value) => {}
-            Some(Policy::Only(_, instead)) => {
-                return Err(ApiError::unsupported(name, format!("'{name}' is not supported yet; {instead}")));
-            }
-            None => return Err(ApiError::unknown(short(name))),
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ use crate::ask::{Ask, Conversation, Pace, Prompt};
 use crate::begin::{self, begin};
 use crate::error::ApiError;
 use crate::ids::Ids;
-use crate::parameters::object;
+use crate::parameters;
 pub use answer::Answer;
 use part::Part;
 
@@ -151,10 +151,7 @@ pub fn is_spoken_by(request: &http::Request) -> bool {
 
 /// The parameters that are given, all of them known.
 fn given(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
-    let mut fields = object::read(body)?;
-    fields.retain(|_, value| !value.is_null());
-    policy::refuse_what_is_not_read(&fields)?;
-    Ok(fields)
+    parameters::policy::given(body, policy::READ, policy::OTHER)
 }
 
 fn ask(root: &Part<'_>, fields: &Map<String, Value>, max_tokens: Option<u32>, pace: Pace) -> Result<Ask, ApiError> {

@@ -1,50 +1,29 @@
 //! Which parameters there are, and what is done with each.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::brief::short;
-use crate::error::ApiError;
-use crate::parameters::Policy;
+use crate::parameters::policy::{Names, Policy, is_empty, never};
+use crate::parameters::sampling;
 
 /// The parameters that are read.
 ///
 /// The ways to sample beyond `temperature`, `top_p` and `top_k` are extensions, by
 /// the names and with the ranges that they have in chat completions.
-pub const READ: &[&str] = &[
-    "model",
-    "max_tokens",
-    "messages",
-    "system",
-    "tools",
-    "tool_choice",
-    "stop_sequences",
-    "stream",
-    "thinking",
-    "output_config",
-    "output_format",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "repeat_penalty",
-    "repeat_last_n",
-    "frequency_penalty",
-    "presence_penalty",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "dry_sequence_breakers",
-    "xtc_probability",
-    "xtc_threshold",
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "seed",
+pub const READ: Names = &[
+    &[
+        "model",
+        "max_tokens",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "stop_sequences",
+        "stream",
+        "thinking",
+        "output_config",
+        "output_format",
+    ],
+    sampling::NAMES,
 ];
 
 /// All other parameters that Anthropic's API has, its betas included. Any that is
@@ -73,14 +52,6 @@ pub const OTHER: &[(&str, Policy)] = &[
     ("fallbacks", Policy::Only(is_empty, "leave it out")),
 ];
 
-fn never(_: &Value) -> bool {
-    false
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty)
-}
-
 fn is_standard(value: &Value) -> bool {
     value == "standard"
 }
@@ -95,19 +66,4 @@ fn removes_nothing(value: &Value) -> bool {
     let keeps = |edit: &Value| edit["type"] == "clear_thinking_20251015" && edit["keep"] == "all";
     let edits = |value: &Value| value.is_null() || value.as_array().is_some_and(|edits| edits.iter().all(keeps));
     fields.iter().all(|(name, value)| name == "edits" && edits(value))
-}
-
-/// Refuses what neither list has, and what it has with another value.
-pub(super) fn refuse_what_is_not_read(fields: &Map<String, Value>) -> Result<(), ApiError> {
-    for (name, value) in fields.iter().filter(|(name, _)| !READ.contains(&name.as_str())) {
-        match OTHER.iter().find(|(known, _)| known == name).map(|(_, policy)| policy) {
-            Some(Policy::Harmless) => {}
-            Some(Policy::Only(accepts, _)) if accepts(value) => {}
-            Some(Policy::Only(_, instead)) => {
-                return Err(ApiError::unsupported(name, format!("'{name}' is not supported; {instead}")));
-            }
-            None => return Err(ApiError::unknown(short(name))),
-        }
-    }
-    Ok(())
 }

@@ -21,7 +21,8 @@ use super::prompts::{self, Echo, Written};
 use crate::ask::{Ask, Pace};
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
-use crate::parameters::{self, Delivery, MAX_CHOICES, Policy, object, refuse_what_is_not_read};
+use crate::parameters::policy::{self, Names, Policy};
+use crate::parameters::{self, Delivery, MAX_CHOICES, sampling};
 
 /// Tokens of an answer if the client says nothing of it, as at OpenAI.
 pub const DEFAULT_MAX_TOKENS: u32 = 16;
@@ -43,47 +44,27 @@ pub struct Request {
 }
 
 /// The parameters that are read.
-pub const READ: &[&str] = &[
-    "model",
-    "prompt",
-    "suffix",
-    "echo",
-    "best_of",
-    "parse_special",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "repeat_penalty",
-    "repeat_last_n",
-    "frequency_penalty",
-    "presence_penalty",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "dry_sequence_breakers",
-    "xtc_probability",
-    "xtc_threshold",
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "seed",
-    "ignore_eos",
-    "response_format",
-    "grammar",
-    "json_schema",
-    "stop",
-    "max_tokens",
-    "stream",
-    "stream_options",
-    "n",
-    "logprobs",
-    "logit_bias",
+pub const READ: Names = &[
+    &[
+        "model",
+        "prompt",
+        "suffix",
+        "echo",
+        "best_of",
+        "parse_special",
+        "ignore_eos",
+        "response_format",
+        "grammar",
+        "json_schema",
+        "stop",
+        "max_tokens",
+        "stream",
+        "stream_options",
+        "n",
+        "logprobs",
+        "logit_bias",
+    ],
+    sampling::NAMES,
 ];
 
 /// Those that are accepted and change nothing about the answer.
@@ -94,10 +75,7 @@ pub const OTHER: &[(&str, Policy)] = &[("user", Policy::Harmless), ("cache_promp
 /// # Errors
 /// 400, with the position where it does not parse or the parameter that is wrong.
 pub fn read(body: &[u8]) -> Result<Request, ApiError> {
-    let mut map = object::read(body)?;
-    map.retain(|_, value| !value.is_null());
-    refuse_what_is_not_read(&map, READ, OTHER)?;
-
+    let mut map = policy::given(body, READ, OTHER)?;
     let logprobs = Fields(&map).integer("logprobs", 0, MAX_LOGPROBS)?;
     let logprobs = logprobs.and_then(|count| u32::try_from(count).ok());
     // Of another type than in chat completions.

@@ -8,13 +8,13 @@ use crate::brief::brief;
 use crate::completions;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
-use crate::parameters::{Policy, object, refuse_what_is_not_read};
+use crate::parameters::policy::{self, Names, Policy};
 
 /// The most texts of a request, as at OpenAI.
 pub const MAX_INPUTS: usize = 2048;
 
 /// The parameters that are read.
-pub const READ: &[&str] = &["model", "input", "encoding_format", "dimensions"];
+pub const READ: Names = &[&["model", "input", "encoding_format", "dimensions"]];
 
 /// Those that are accepted and change nothing about the answer.
 pub const OTHER: &[(&str, Policy)] = &[("user", Policy::Harmless)];
@@ -39,9 +39,7 @@ pub(super) enum Input {
 const WHAT: &str = "a string, a list of strings, a list of token ids or a list of lists of token ids";
 
 pub(super) fn read(body: &[u8]) -> Result<Request, ApiError> {
-    let mut map = object::read(body)?;
-    map.retain(|_, value| !value.is_null());
-    refuse_what_is_not_read(&map, READ, OTHER)?;
+    let map = policy::given(body, READ, OTHER)?;
     let fields = Fields(&map);
     let form = match fields.text("encoding_format")?.as_deref() {
         None | Some("float") => Form::Numbers,

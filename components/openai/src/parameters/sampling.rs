@@ -20,6 +20,33 @@ const BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 /// The longest of them, in bytes: each must be one token.
 const MAX_BREAKER: usize = 64;
 
+/// The parameters that are read here.
+pub(crate) const NAMES: &[&str] = &[
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "typical_p",
+    "top_n_sigma",
+    "repeat_penalty",
+    "repeat_last_n",
+    "frequency_penalty",
+    "presence_penalty",
+    "dry_multiplier",
+    "dry_base",
+    "dry_allowed_length",
+    "dry_penalty_last_n",
+    "dry_sequence_breakers",
+    "xtc_probability",
+    "xtc_threshold",
+    "dynatemp_range",
+    "dynatemp_exponent",
+    "mirostat",
+    "mirostat_tau",
+    "mirostat_eta",
+    "seed",
+];
+
 /// The sampler. A window of [`u32::MAX`] is as long as the answer.
 pub(crate) fn sampler(fields: &Fields<'_>) -> Result<Sampler, ApiError> {
     let top_p = fields.number("top_p", 0.0, 1.0)?;

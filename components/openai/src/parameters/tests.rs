@@ -230,7 +230,7 @@ fn the_policy_is_applied() {
 
 #[test]
 fn no_parameter_has_two_policies() {
-    let mut names: Vec<_> = READ.iter().chain(OTHER.iter().map(|(name, _)| name)).collect();
+    let mut names: Vec<_> = READ.concat().into_iter().chain(OTHER.iter().map(|(name, _)| *name)).collect();
     let count = names.len();
     names.sort();
     names.dedup();

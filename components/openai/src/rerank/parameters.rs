@@ -3,25 +3,21 @@
 use serde_json::Value;
 
 use super::{Documents, Request};
-use crate::brief::{brief, short};
+use crate::brief::brief;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
-use crate::parameters::object;
+use crate::parameters::policy::{self, Names};
 
 /// The most documents of a request.
 pub const MAX_DOCUMENTS: usize = 1024;
 
 /// The parameters that are read.
-pub const READ: &[&str] = &["model", "query", "documents", "top_n", "return_documents"];
+pub const READ: Names = &[&["model", "query", "documents", "top_n", "return_documents"]];
 
 const WHAT: &str = "a list of at least one string or object with a 'text'";
 
 pub(super) fn read(body: &[u8]) -> Result<Request, ApiError> {
-    let mut map = object::read(body)?;
-    map.retain(|_, value| !value.is_null());
-    if let Some(name) = map.keys().find(|name| !READ.contains(&name.as_str())) {
-        return Err(ApiError::unknown(short(name)));
-    }
+    let map = policy::given(body, READ, &[])?;
     let fields = Fields(&map);
     let documents = documents(map.get("documents"))?;
     let query = fields.text("query")?.ok_or_else(|| ApiError::missing("query", "a string"))?;

@@ -1,20 +1,21 @@
 //! The requests of these routes.
 
 use nala_sdk::llm::Token;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::ask::Ask;
-use crate::brief::{brief, short};
+use crate::brief::brief;
 use crate::completions;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
+use crate::parameters::policy::{self, Names};
 use crate::parameters::{self, object};
 
 /// The parameters of `/tokenize`.
-pub const TOKENIZE: &[&str] = &["model", "content", "add_special", "parse_special", "with_pieces"];
+pub const TOKENIZE: Names = &[&["model", "content", "add_special", "parse_special", "with_pieces"]];
 
 /// The parameters of `/detokenize`.
-pub const DETOKENIZE: &[&str] = &["model", "tokens"];
+pub const DETOKENIZE: Names = &[&["model", "tokens"]];
 
 /// What `/tokenize` is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(super) enum Pieces {
 }
 
 pub(super) fn text(body: &[u8]) -> Result<Text, ApiError> {
-    let map = read(body, TOKENIZE)?;
+    let map = policy::given(body, TOKENIZE, &[])?;
     let fields = Fields(&map);
     let is = |name| Ok::<bool, ApiError>(fields.boolean(name)?.unwrap_or(false));
     Ok(Text {
@@ -68,7 +69,7 @@ pub(super) fn text(body: &[u8]) -> Result<Text, ApiError> {
 
 /// The model's name and the tokens for `/detokenize`.
 pub(super) fn tokens(body: &[u8]) -> Result<(Option<String>, Vec<Token>), ApiError> {
-    let map = read(body, DETOKENIZE)?;
+    let map = policy::given(body, DETOKENIZE, &[])?;
     let tokens = match map.get("tokens") {
         None => return Err(ApiError::missing("tokens", "a list of token ids")),
         Some(Value::Array(list)) => completions::tokens(list, "tokens")?,
@@ -99,15 +100,6 @@ pub(super) fn conversation(body: &[u8], first: impl FnOnce() -> Result<String, A
         map.insert("model".to_owned(), first()?.into());
     }
     Ok(parameters::read_fields(map)?.ask)
-}
-
-fn read(body: &[u8], known: &[&str]) -> Result<Map<String, Value>, ApiError> {
-    let mut map = object::read(body)?;
-    map.retain(|_, value| !value.is_null());
-    match map.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(map),
-        Some(name) => Err(ApiError::unknown(short(name))),
-    }
 }
 
 #[cfg(test)]

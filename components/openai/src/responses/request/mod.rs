@@ -22,10 +22,10 @@ use nala_sdk::llm::MAX_LOGPROBS;
 use serde_json::{Map, Value};
 
 use crate::ask::{Ask, Conversation, Last, Options, Pace, Prompt};
-use crate::brief::short;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
-use crate::parameters::{AtEnd, Policy, bias, object, sampling, stop};
+use crate::parameters::policy::{self, Names, Policy, is_empty, never};
+use crate::parameters::{AtEnd, bias, sampling, stop};
 pub use echo::Echo;
 use shape::Shape;
 
@@ -51,57 +51,37 @@ pub enum Delivery {
 
 /// The parameters that are read: those of the Responses API, then those of Open
 /// Responses, then extensions that chat completions have here, too.
-pub const READ: &[&str] = &[
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "max_output_tokens",
-    "max_tool_calls",
-    "temperature",
-    "top_p",
-    "top_logprobs",
-    "include",
-    "text",
-    "reasoning",
-    "stream",
-    "stream_options",
-    "store",
-    "background",
-    "truncation",
-    "metadata",
-    "user",
-    "safety_identifier",
-    "prompt_cache_key",
-    "service_tier",
-    "previous_response_id",
-    "conversation",
-    "frequency_penalty",
-    "presence_penalty",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "repeat_penalty",
-    "repeat_last_n",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "dry_sequence_breakers",
-    "xtc_probability",
-    "xtc_threshold",
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "seed",
-    "ignore_eos",
-    "stop",
-    "logit_bias",
+pub const READ: Names = &[
+    &[
+        "model",
+        "input",
+        "instructions",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_output_tokens",
+        "max_tool_calls",
+        "top_logprobs",
+        "include",
+        "text",
+        "reasoning",
+        "stream",
+        "stream_options",
+        "store",
+        "background",
+        "truncation",
+        "metadata",
+        "user",
+        "safety_identifier",
+        "prompt_cache_key",
+        "service_tier",
+        "previous_response_id",
+        "conversation",
+        "ignore_eos",
+        "stop",
+        "logit_bias",
+    ],
+    sampling::NAMES,
 ];
 
 /// All other parameters that OpenAI's API has. Any that is in neither list is
@@ -135,23 +115,13 @@ const INCLUDABLE: [&str; 8] = [
 /// Asks for log-probabilities.
 const LOGPROBS: &str = "message.output_text.logprobs";
 
-fn never(_: &Value) -> bool {
-    false
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty)
-}
-
 /// Reads and checks the body of a request.
 ///
 /// # Errors
 /// 400, with the position where it does not parse or the parameter that is wrong;
 /// 404 where an item is named that would have to be stored.
 pub fn read(body: &[u8]) -> Result<Request, ApiError> {
-    let mut fields = object::read(body)?;
-    fields.retain(|_, value| !value.is_null());
-    refuse_what_is_not_read(&fields)?;
+    let fields = policy::given(body, READ, OTHER)?;
     stored::refuse(&fields)?;
     refuse_what_is_not_done(&fields)?;
 
@@ -193,23 +163,6 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     };
     let ask = Ask { model, prompt: Prompt::Conversation(conversation), param: "input", options, pace };
     Ok(Request { ask, echo, delivery })
-}
-
-fn refuse_what_is_not_read(fields: &Map<String, Value>) -> Result<(), ApiError> {
-    for (name, value) in fields {
-        if READ.contains(&name.as_str()) {
-            continue;
-        }
-        match OTHER.iter().find(|(known, _)| known == name).map(|(_, policy)| policy) {
-            Some(Policy::Harmless) => {}
-            Some(Policy::Only(accepts, _)) if accepts(value) => {}
-            Some(Policy::Only(_, instead)) => {
-                return Err(ApiError::unsupported(name, format!("'{name}' is not supported; {instead}")));
-            }
-            None => return Err(ApiError::unknown(short(name))),
-        }
-    }
-    Ok(())
 }
 
 /// Parameters that have one value here, and others at OpenAI.

@@ -484,7 +484,7 @@ fn what_is_long_is_shortened_where_it_is_echoed() {
 #[test]
 fn every_parameter_of_the_api_has_a_policy_and_only_one() {
     for (name, _) in OTHER {
-        assert!(!READ.contains(name), "{name} is in both lists");
+        assert!(!READ.concat().contains(name), "{name} is in both lists");
     }
     // `ResponseCreateParams` of the official client.
     for name in [
@@ -523,6 +523,6 @@ fn every_parameter_of_the_api_has_a_policy_and_only_one() {
         "truncation",
         "user",
     ] {
-        assert!(READ.contains(&name) || OTHER.iter().any(|(other, _)| *other == name), "{name}");
+        assert!(READ.concat().contains(&name) || OTHER.iter().any(|(other, _)| *other == name), "{name}");
     }
 }
