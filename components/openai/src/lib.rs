@@ -41,6 +41,7 @@ pub mod messages;
 mod models;
 pub mod openapi;
 pub mod parameters;
+mod part;
 mod props;
 pub mod rerank;
 pub mod responses;

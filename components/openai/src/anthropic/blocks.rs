@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use nala_sdk::chat::{Content, Message, ToolCall};
 use serde_json::Value;
 
-use super::part::Part;
 use crate::brief::{brief, short};
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// The calls that are still to be answered: their functions by their ids.
 pub(super) type Calls = HashMap<String, String>;
@@ -84,7 +84,7 @@ impl Assistant {
                 "thinking" => {
                     block.only(&["type", "thinking", "signature", "cache_control"])?;
                     block.text("signature")?;
-                    self.reasoning.push_str(block.needed_text("thinking", "what the model thought")?);
+                    self.reasoning.push_str(block.required("thinking", "what the model thought")?);
                 }
                 // Sealed by another server; nobody here can read it.
                 "redacted_thinking" => block.only(&["type", "data", "cache_control"])?,
@@ -132,7 +132,7 @@ fn listed<'a>(content: &'a Value, place: &str) -> Result<Vec<Part<'a>>, ApiError
 }
 
 fn kind<'a>(block: &Part<'a>, kinds: &str) -> Result<&'a str, ApiError> {
-    block.needed_text("type", kinds)
+    block.required("type", kinds)
 }
 
 fn unsupported(block: &Part<'_>, kind: &str, supported: &str) -> ApiError {
@@ -144,7 +144,7 @@ fn unsupported(block: &Part<'_>, kind: &str, supported: &str) -> ApiError {
 fn text(block: &Part<'_>) -> Result<String, ApiError> {
     // Citations come with answers of other servers and are no part of the text.
     block.only(&["type", "text", "cache_control", "citations"])?;
-    block.needed_text("text", "a string").map(str::to_owned)
+    block.required("text", "a string").map(str::to_owned)
 }
 
 fn call(block: &Part<'_>) -> Result<ToolCall, ApiError> {
@@ -155,15 +155,15 @@ fn call(block: &Part<'_>) -> Result<ToolCall, ApiError> {
         None => return Err(ApiError::missing(block.at("input"), "the arguments of the call, an object")),
     };
     Ok(ToolCall {
-        id: block.needed_text("id", "the id of the call")?.to_owned(),
-        name: block.needed_text("name", "the name of the tool")?.to_owned(),
+        id: block.required("id", "the id of the call")?.to_owned(),
+        name: block.required("name", "the name of the tool")?.to_owned(),
         arguments,
     })
 }
 
 fn result(block: &Part<'_>, calls: &mut Calls) -> Result<Message, ApiError> {
     block.only(&["type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"])?;
-    let id = block.needed_text("tool_use_id", "the id of the call that this answers")?;
+    let id = block.required("tool_use_id", "the id of the call that this answers")?;
     let Some(name) = calls.remove(id) else {
         let at = block.at("tool_use_id");
         let message = format!(

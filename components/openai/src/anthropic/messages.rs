@@ -10,11 +10,11 @@ use nala_sdk::chat::{Content, Message};
 use serde_json::Value;
 
 use super::blocks::{self, Assistant, Calls, User};
-use super::part::Part;
 use super::system;
 use crate::ask::Last;
 use crate::brief::short;
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// The most messages of a request, as at Anthropic.
 const MOST: usize = 100_000;
@@ -87,7 +87,7 @@ pub(super) fn read(root: &Part<'_>) -> Result<(Vec<Message>, Last), ApiError> {
 
 fn said<'a>(message: &Part<'a>) -> Result<Said<'a>, ApiError> {
     message.only(&["role", "content"])?;
-    let role = match message.needed_text("role", "user or assistant")? {
+    let role = match message.required("role", "user or assistant")? {
         "user" => Role::User,
         "assistant" => Role::Assistant,
         "system" => Role::System,

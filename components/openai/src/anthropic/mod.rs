@@ -28,7 +28,6 @@ mod blocks;
 pub mod error;
 mod messages;
 mod options;
-mod part;
 pub mod policy;
 mod system;
 #[cfg(test)]
@@ -43,8 +42,8 @@ use crate::begin::{self, begin};
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::parameters;
+use crate::part::Part;
 pub use answer::Answer;
-use part::Part;
 
 /// A checked request for a message.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +154,7 @@ fn given(body: &[u8]) -> Result<Map<String, Value>, ApiError> {
 }
 
 fn ask(root: &Part<'_>, fields: &Map<String, Value>, max_tokens: Option<u32>, pace: Pace) -> Result<Ask, ApiError> {
-    let model = root.needed_text("model", "the name of a model")?.to_owned();
+    let model = root.required("model", "the name of a model")?.to_owned();
     let (messages, last) = messages::read(root)?;
     let tools = tools::read(root)?;
     let (choice, parallel) = tools::choice(root, &tools)?;

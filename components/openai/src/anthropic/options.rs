@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::Thoughts;
-use super::part::Part;
 use crate::ask::Options;
 use crate::brief::short;
 use crate::error::ApiError;
@@ -11,6 +10,7 @@ use crate::parameters::fields::Fields;
 use crate::parameters::output::{Output, Unknown};
 use crate::parameters::stop::{MAX_BYTES, MAX_STOP};
 use crate::parameters::{AtEnd, sampling};
+use crate::part::Part;
 
 /// Reads everything about the text. `fields` are those of `root`.
 pub(super) fn read(root: &Part<'_>, fields: &Map<String, Value>, max_tokens: Option<u32>) -> Result<Options, ApiError> {
@@ -86,7 +86,7 @@ fn output(root: &Part<'_>) -> Result<Output, ApiError> {
 }
 
 fn schema(format: &Part<'_>, param: &'static str) -> Result<Output, ApiError> {
-    match format.needed_text("type", "json_schema")? {
+    match format.required("type", "json_schema")? {
         "json_schema" => {}
         other => {
             let at = format.at("type");
@@ -135,7 +135,7 @@ pub(super) fn variables(root: &Part<'_>) -> Result<Map<String, Value>, ApiError>
 /// Whether the model is to think, where the client says so.
 fn thinking(root: &Part<'_>) -> Result<Option<bool>, ApiError> {
     let Some(part) = root.part("thinking")? else { return Ok(None) };
-    match part.needed_text("type", "enabled, adaptive or disabled")? {
+    match part.required("type", "enabled, adaptive or disabled")? {
         "enabled" => {
             part.only(&["type", "budget_tokens", "display"])?;
             match part.get("budget_tokens") {

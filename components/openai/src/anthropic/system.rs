@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::blocks;
-use super::part::Part;
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// The texts of `system`: a string, or a list of text blocks.
 pub(super) fn read(root: &Part<'_>) -> Result<Vec<String>, ApiError> {

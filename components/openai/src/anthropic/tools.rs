@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use chat_format::{Choice, Parallel, Strict, Tool};
 use serde_json::Value;
 
-use super::part::Part;
 use crate::brief::short;
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// The longest name of a tool, as at Anthropic.
 const MAX_NAME: usize = 128;
@@ -88,7 +88,7 @@ fn direct(part: &Part<'_>) -> Result<(), ApiError> {
 }
 
 fn name(part: &Part<'_>, key: &str) -> Result<String, ApiError> {
-    let name = part.needed_text(key, "the name of a tool")?;
+    let name = part.required(key, "the name of a tool")?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain) {
         return Ok(name.to_owned());
@@ -114,12 +114,12 @@ fn description(part: &Part<'_>) -> Result<Option<String>, ApiError> {
 /// Reads `tool_choice`.
 pub(super) fn choice(root: &Part<'_>, tools: &[Tool]) -> Result<(Choice, Parallel), ApiError> {
     let Some(part) = root.part("tool_choice")? else { return Ok((Choice::Auto, Parallel::Allowed)) };
-    let kind = part.needed_text("type", "auto, any, tool or none")?;
+    let kind = part.required("type", "auto, any, tool or none")?;
     let choice = match kind {
         "auto" => Choice::Auto,
         "any" => Choice::Required,
         "none" => Choice::None,
-        "tool" => Choice::Named(part.needed_text("name", "the name of the tool to call")?.to_owned()),
+        "tool" => Choice::Named(part.required("name", "the name of the tool to call")?.to_owned()),
         other => {
             let message = format!("'tool_choice.type' is {:?}; it must be auto, any, tool or none", short(other));
             return Err(ApiError::invalid("tool_choice.type", message));

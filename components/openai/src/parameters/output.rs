@@ -1,11 +1,11 @@
 //! What the answer has to be: `response_format`, and the extensions `grammar` and
 //! `json_schema`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::fields::Fields;
-use crate::brief::{brief, short};
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// What the answer has to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,17 +62,17 @@ pub(super) fn read(fields: &Fields<'_>) -> Result<Output, ApiError> {
 }
 
 fn response_format(value: &Value) -> Result<Output, ApiError> {
-    let Value::Object(format) = value else { return Err(Fields::wrong(FORMAT, "an object", value)) };
-    let kind = format.get("type").ok_or_else(|| ApiError::missing("response_format.type", TYPES))?;
+    let format = Part::of(value, FORMAT)?;
+    let kind = value.get("type").ok_or_else(|| ApiError::missing(format.at("type"), TYPES))?;
     match kind.as_str() {
         Some("text") => {
-            known(format, FORMAT, &["type"])?;
+            format.only(&["type"])?;
             Ok(Output::Free)
         }
         Some("json_object") => {
             // llama.cpp's server takes a schema here.
-            known(format, FORMAT, &["type", "schema"])?;
-            match format.get("schema").filter(|schema| !schema.is_null()) {
+            format.only(&["type", "schema"])?;
+            match format.get("schema") {
                 Some(value) => schema(value, "response_format.schema", Unknown::Ignored),
                 None => Ok(Output::Json {
                     schema: r#"{"type":"object"}"#.to_owned(),
@@ -82,39 +82,32 @@ fn response_format(value: &Value) -> Result<Output, ApiError> {
             }
         }
         Some("json_schema") => {
-            known(format, FORMAT, &["type", "json_schema"])?;
-            let inner = format.get("json_schema").filter(|inner| !inner.is_null());
-            named_schema(inner.ok_or_else(|| {
-                ApiError::missing("response_format.json_schema", "an object with a 'name' and a 'schema'")
-            })?)
+            format.only(&["type", "json_schema"])?;
+            match format.part("json_schema")? {
+                Some(inner) => named_schema(&inner),
+                None => Err(ApiError::missing(format.at("json_schema"), "an object with a 'name' and a 'schema'")),
+            }
         }
-        _ => Err(Fields::wrong("response_format.type", TYPES, kind)),
+        _ => Err(format.wrong("type", TYPES, kind)),
     }
 }
 
 const TYPES: &str = "\"text\", \"json_object\" or \"json_schema\"";
 
-fn named_schema(value: &Value) -> Result<Output, ApiError> {
-    const AT: &str = "response_format.json_schema";
-    let Value::Object(inner) = value else { return Err(Fields::wrong(AT, "an object", value)) };
-    known(inner, AT, &["name", "description", "schema", "strict"])?;
-    let name_at = "response_format.json_schema.name";
+fn named_schema(inner: &Part<'_>) -> Result<Output, ApiError> {
+    inner.only(&["name", "description", "schema", "strict"])?;
     match inner.get("name") {
-        None | Some(Value::Null) => return Err(ApiError::missing(name_at, "a name for the schema")),
+        None => return Err(ApiError::missing(inner.at("name"), "a name for the schema")),
         Some(Value::String(name)) if (1..=MAX_NAME).contains(&name.chars().count()) => {}
-        Some(other) => return Err(Fields::wrong(name_at, "a string of 1 to 64 characters", other)),
+        Some(other) => return Err(inner.wrong("name", "a string of 1 to 64 characters", other)),
     }
-    match inner.get("description") {
-        None | Some(Value::Null | Value::String(_)) => {}
-        Some(other) => return Err(Fields::wrong("response_format.json_schema.description", "a string", other)),
-    }
-    let unknown = match inner.get("strict") {
-        None | Some(Value::Null | Value::Bool(false)) => Unknown::Ignored,
-        Some(Value::Bool(true)) => Unknown::Refused,
-        Some(other) => return Err(Fields::wrong("response_format.json_schema.strict", "true or false", other)),
+    inner.text("description")?;
+    let unknown = match inner.boolean("strict")? {
+        Some(true) => Unknown::Refused,
+        _ => Unknown::Ignored,
     };
     match inner.get("schema") {
-        None | Some(Value::Null) => Err(ApiError::missing(SCHEMA, "the JSON schema of the answer")),
+        None => Err(ApiError::missing(SCHEMA, "the JSON schema of the answer")),
         Some(value) => schema(value, SCHEMA, unknown),
     }
 }
@@ -122,16 +115,7 @@ fn named_schema(value: &Value) -> Result<Output, ApiError> {
 fn schema(value: &Value, param: &'static str, unknown: Unknown) -> Result<Output, ApiError> {
     match value {
         Value::Object(_) => Ok(Output::Json { schema: value.to_string(), unknown, param }),
-        other => {
-            Err(ApiError::invalid(param, format!("'{param}' must be an object, a JSON schema, not {}", brief(other))))
-        }
-    }
-}
-
-fn known(object: &Map<String, Value>, at: &str, keys: &[&str]) -> Result<(), ApiError> {
-    match object.iter().find(|(key, value)| !value.is_null() && !keys.contains(&key.as_str())) {
-        Some((key, _)) => Err(ApiError::unknown(format!("{at}.{}", short(key)))),
-        None => Ok(()),
+        other => Err(Fields::wrong(param, "an object, a JSON schema", other)),
     }
 }
 

@@ -2,11 +2,12 @@
 //! `parallel_tool_calls`.
 
 use chat_format::{Choice, Parallel, Strict, Tool};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::fields::Fields;
-use crate::brief::{brief, short};
+use crate::brief::short;
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// The most functions of a request, as at OpenAI.
 const MAX_TOOLS: usize = 128;
@@ -45,10 +46,10 @@ fn tools(value: Option<&Value>) -> Result<Vec<Tool>, ApiError> {
     };
     let mut tools: Vec<Tool> = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
-        let at = format!("tools[{index}]");
-        let tool = wrapped(value, &at)?;
+        let outer = Part::of(value, format!("tools[{index}]"))?;
+        let tool = wrapped(value, &outer)?;
         if tools.iter().any(|known| known.name == tool.name) {
-            let at = format!("{at}.function.name");
+            let at = outer.at("function.name");
             return Err(ApiError::invalid(&*at, format!("'{at}' is {:?}, as that of a tool before it", tool.name)));
         }
         tools.push(tool);
@@ -57,58 +58,49 @@ fn tools(value: Option<&Value>) -> Result<Vec<Tool>, ApiError> {
 }
 
 /// A function in its wrapper, `{"type": "function", "function": {…}}`.
-fn wrapped(value: &Value, at: &str) -> Result<Tool, ApiError> {
-    let fields = object(value, at)?;
-    only(fields, at, &["type", "function"])?;
-    match fields.get("type") {
+fn wrapped(value: &Value, outer: &Part<'_>) -> Result<Tool, ApiError> {
+    outer.only(&["type", "function"])?;
+    match value.get("type") {
         Some(Value::String(kind)) if kind == "function" => {}
         Some(Value::String(kind)) => {
-            let at = format!("{at}.type");
-            let message = format!("'{at}' is {:?}; only tools of type function are supported", short(kind));
-            return Err(ApiError::unsupported(at, message));
+            let message = format!("is {:?}; only tools of type function are supported", short(kind));
+            return Err(outer.unsupported("type", message));
         }
-        Some(other) => return Err(Fields::wrong(&format!("{at}.type"), "\"function\"", other)),
-        None => return Err(ApiError::missing(format!("{at}.type"), "\"function\"")),
+        Some(other) => return Err(outer.wrong("type", "\"function\"", other)),
+        None => return Err(ApiError::missing(outer.at("type"), "\"function\"")),
     }
-    let at = format!("{at}.function");
-    match fields.get("function") {
-        Some(value) => function(value, &at),
-        None => Err(ApiError::missing(at, "an object with a 'name'")),
+    match outer.part("function")? {
+        Some(inner) => function(&inner),
+        None => Err(ApiError::missing(outer.at("function"), "an object with a 'name'")),
     }
 }
 
 /// A function: name, description, schema of its arguments.
-fn function(value: &Value, at: &str) -> Result<Tool, ApiError> {
-    let fields = object(value, at)?;
-    only(fields, at, &["name", "description", "parameters", "strict"])?;
-    let description = match given(fields, "description") {
-        None => None,
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(other) => return Err(Fields::wrong(&format!("{at}.description"), "a string", other)),
-    };
-    let parameters = match given(fields, "parameters") {
+fn function(given: &Part<'_>) -> Result<Tool, ApiError> {
+    given.only(&["name", "description", "parameters", "strict"])?;
+    let description = given.text("description")?.map(str::to_owned);
+    let parameters = match given.get("parameters") {
         None => None,
         Some(Value::Object(schema)) => Some(schema.clone()),
-        Some(other) => return Err(Fields::wrong(&format!("{at}.parameters"), "an object, a JSON schema", other)),
+        Some(other) => return Err(given.wrong("parameters", "an object, a JSON schema", other)),
     };
-    let strict = match given(fields, "strict") {
-        None | Some(Value::Bool(false)) => Strict::Lenient,
-        Some(Value::Bool(true)) => Strict::Enforced,
-        Some(other) => return Err(Fields::wrong(&format!("{at}.strict"), "true or false", other)),
+    let strict = match given.boolean("strict")? {
+        Some(true) => Strict::Enforced,
+        _ => Strict::Lenient,
     };
-    Ok(Tool { name: name(fields, &format!("{at}.name"))?, description, parameters, strict })
+    Ok(Tool { name: name(given)?, description, parameters, strict })
 }
 
 /// The name of a function. Only what OpenAI allows, and dots.
-fn name(fields: &Map<String, Value>, at: &str) -> Result<String, ApiError> {
+fn name(given: &Part<'_>) -> Result<String, ApiError> {
     let must = "1 to 64 letters, digits, underscores, dashes or dots";
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    match given(fields, "name") {
-        None => Err(ApiError::missing(at, must)),
+    match given.get("name") {
+        None => Err(ApiError::missing(given.at("name"), must)),
         Some(Value::String(name)) if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain) => {
             Ok(name.clone())
         }
-        Some(other) => Err(Fields::wrong(at, must, other)),
+        Some(other) => Err(given.wrong("name", must, other)),
     }
 }
 
@@ -117,7 +109,7 @@ const CHOICES: &str = "\"auto\", \"none\", \"required\" or an object that names 
 /// Whether one is called, and which are left to choose from.
 fn choice(value: Option<&Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice), ApiError> {
     const AT: &str = "tool_choice";
-    let fields = match value {
+    let value = match value {
         None => return Ok((tools, Choice::Auto)),
         Some(Value::String(word)) => {
             let choice = match word.as_str() {
@@ -128,83 +120,68 @@ fn choice(value: Option<&Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice)
             };
             return Ok((tools, choice));
         }
-        Some(Value::Object(fields)) => fields,
+        Some(value @ Value::Object(_)) => value,
         Some(other) => return Err(Fields::wrong(AT, CHOICES, other)),
     };
-    match fields.get("type").and_then(Value::as_str) {
+    let given = Part::of(value, AT)?;
+    match value.get("type").and_then(Value::as_str) {
         Some("function") => {
-            only(fields, AT, &["type", "function"])?;
-            let at = "tool_choice.function";
-            let function = given(fields, "function").ok_or_else(|| ApiError::missing(at, "an object with a 'name'"))?;
-            let name = known(object(function, at)?, "tool_choice.function.name", &tools)?;
-            Ok((tools, Choice::Named(name)))
+            given.only(&["type", "function"])?;
+            match given.part("function")? {
+                Some(function) => {
+                    let name = known(&function, &tools)?;
+                    Ok((tools, Choice::Named(name)))
+                }
+                None => Err(ApiError::missing(given.at("function"), "an object with a 'name'")),
+            }
         }
-        Some("allowed_tools") => allowed(fields, tools),
+        Some("allowed_tools") => allowed(&given, tools),
         _ => {
-            let at = "tool_choice.type";
-            let kind = fields.get("type").unwrap_or(&Value::Null);
-            Err(Fields::wrong(at, "\"function\" or \"allowed_tools\"", kind))
+            let kind = value.get("type").unwrap_or(&Value::Null);
+            Err(given.wrong("type", "\"function\" or \"allowed_tools\"", kind))
         }
     }
 }
 
 /// `{"type": "allowed_tools", "allowed_tools": {"mode", "tools"}}`.
-fn allowed(fields: &Map<String, Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice), ApiError> {
-    only(fields, "tool_choice", &["type", "allowed_tools"])?;
-    let at = "tool_choice.allowed_tools";
-    let inner = given(fields, "allowed_tools").ok_or_else(|| ApiError::missing(at, "'mode' and 'tools'"))?;
-    let inner = object(inner, at)?;
-    only(inner, at, &["mode", "tools"])?;
-    let mode = match given(inner, "mode") {
+fn allowed(given: &Part<'_>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice), ApiError> {
+    given.only(&["type", "allowed_tools"])?;
+    let Some(inner) = given.part("allowed_tools")? else {
+        return Err(ApiError::missing(given.at("allowed_tools"), "'mode' and 'tools'"));
+    };
+    inner.only(&["mode", "tools"])?;
+    let mode = match inner.get("mode") {
         Some(Value::String(mode)) if mode == "auto" => Choice::Auto,
         Some(Value::String(mode)) if mode == "required" => Choice::Required,
-        other => {
-            let other = other.unwrap_or(&Value::Null);
-            return Err(Fields::wrong("tool_choice.allowed_tools.mode", "\"auto\" or \"required\"", other));
-        }
+        other => return Err(inner.wrong("mode", "\"auto\" or \"required\"", other.unwrap_or(&Value::Null))),
     };
-    let at = "tool_choice.allowed_tools.tools";
-    let Some(Value::Array(list)) = given(inner, "tools") else {
-        return Err(ApiError::missing(at, "a list of functions"));
+    let Some(Value::Array(list)) = inner.get("tools") else {
+        return Err(ApiError::missing(inner.at("tools"), "a list of functions"));
     };
     let mut names = Vec::with_capacity(list.len());
-    for (index, entry) in list.iter().enumerate() {
-        let at = format!("{at}[{index}]");
-        let entry = object(entry, &at)?;
-        let inner = match given(entry, "function") {
-            Some(function) => object(function, &format!("{at}.function"))?,
-            None => entry,
+    for (index, value) in list.iter().enumerate() {
+        let entry = Part::of(value, format!("{}[{index}]", inner.at("tools")))?;
+        // The wrapper may be left out.
+        let function = match entry.part("function")? {
+            Some(function) => function,
+            None => Part::of(value, entry.at("function"))?,
         };
-        names.push(known(inner, &format!("{at}.function.name"), &tools)?);
+        names.push(known(&function, &tools)?);
     }
     Ok((tools.into_iter().filter(|tool| names.contains(&tool.name)).collect(), mode))
 }
 
 /// The name of a function that is offered.
-fn known(fields: &Map<String, Value>, at: &str, tools: &[Tool]) -> Result<String, ApiError> {
-    let name = name(fields, at)?;
+fn known(given: &Part<'_>, tools: &[Tool]) -> Result<String, ApiError> {
+    let name = name(given)?;
     if tools.iter().any(|tool| tool.name == name) {
         return Ok(name);
     }
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let there = if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) };
-    Err(ApiError::invalid(at, format!("'{at}' is {name:?}, which is not in 'tools'; {there}")))
-}
-
-fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, ApiError> {
-    value.as_object().ok_or_else(|| ApiError::invalid(at, format!("'{at}' must be an object, not {}", brief(value))))
-}
-
-/// A value that is there and not null.
-fn given<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    fields.get(key).filter(|value| !value.is_null())
-}
-
-fn only(fields: &Map<String, Value>, at: &str, keys: &[&str]) -> Result<(), ApiError> {
-    match fields.iter().find(|(key, value)| !value.is_null() && !keys.contains(&key.as_str())) {
-        Some((key, _)) => Err(ApiError::unknown(format!("{at}.{}", short(key)))),
-        None => Ok(()),
-    }
+    let at = given.at("name");
+    let message = format!("'{at}' is {name:?}, which is not in 'tools'; {there}");
+    Err(ApiError::invalid(at, message))
 }
 
 #[cfg(test)]

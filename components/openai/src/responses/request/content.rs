@@ -3,9 +3,10 @@
 use nala_sdk::chat::Content;
 use serde_json::Value;
 
-use super::shape::{Shape, unsupported, wrong};
 use crate::brief::short;
 use crate::error::ApiError;
+use crate::parameters::fields::Fields;
+use crate::part::Part;
 
 /// Whose content it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(super) fn read(value: &Value, author: Author, at: &str) -> Result<Content, A
     let parts = match value {
         Value::String(text) => return Ok(Content::Text(text.clone())),
         Value::Array(parts) => parts,
-        other => return Err(wrong(at, "a string or a list of text parts", other)),
+        other => return Err(Fields::wrong(at, "a string or a list of text parts", other)),
     };
     let read = |(index, value)| part(value, author, format!("{at}[{index}]")).map(str::to_owned);
     let mut texts = parts.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -37,7 +38,7 @@ pub(super) fn read(value: &Value, author: Author, at: &str) -> Result<Content, A
 }
 
 fn part(value: &Value, author: Author, at: String) -> Result<&str, ApiError> {
-    let part = Shape::of(value, &*at)?;
+    let part = Part::of(value, &*at)?;
     let kind = part.required("type", "input_text")?;
     // The text's name, and what is there beside it and says nothing to a model.
     let (key, ignored): (&str, &[&str]) = match (kind, author) {
@@ -52,7 +53,7 @@ fn part(value: &Value, author: Author, at: String) -> Result<&str, ApiError> {
         (other, _) => {
             let message =
                 format!("is {}; only parts with text are supported: input_text, output_text, refusal", short(other));
-            return Err(unsupported(&part.at("type"), message));
+            return Err(part.unsupported("type", message));
         }
     };
     let known: Vec<&str> = ["type", key].iter().chain(ignored).copied().collect();

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::format::Format;
 use super::reasoning::Reasoning;
-use super::shape::wrong;
 use super::tools::Tools;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
@@ -92,7 +91,7 @@ fn metadata(value: Option<&Value>) -> Result<Map<String, Value>, ApiError> {
     let pairs = match value {
         None => return Ok(Map::new()),
         Some(Value::Object(pairs)) => pairs,
-        Some(other) => return Err(wrong(NAME, "an object with strings", other)),
+        Some(other) => return Err(Fields::wrong(NAME, "an object with strings", other)),
     };
     if pairs.len() > MAX_PAIRS {
         let message = format!("'{NAME}' has {} pairs, but at most {MAX_PAIRS} are allowed", pairs.len());
@@ -112,7 +111,7 @@ fn metadata(value: Option<&Value>) -> Result<Map<String, Value>, ApiError> {
                 let message = format!("'{at}' has {length} characters, but at most {MAX_VALUE} are allowed");
                 return Err(ApiError::invalid(at, message));
             }
-            other => return Err(wrong(&at, "a string", other)),
+            other => return Err(Fields::wrong(&at, "a string", other)),
         }
     }
     Ok(pairs.clone())

@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::content::{self, Author};
 use super::conversation::Conversation;
-use super::shape::{Shape, unsupported, wrong};
 use super::stored;
 use crate::brief::short;
 use crate::error::ApiError;
+use crate::parameters::fields::Fields;
+use crate::part::Part;
 
 /// Reads a text of the user's, or a list of items.
 pub(super) fn read(instructions: Option<&str>, value: Option<&Value>) -> Result<Vec<Message>, ApiError> {
@@ -22,13 +23,13 @@ pub(super) fn read(instructions: Option<&str>, value: Option<&Value>) -> Result<
                 item(value, format!("input[{index}]"), &mut conversation)?;
             }
         }
-        other => return Err(wrong("input", WHAT, other)),
+        other => return Err(Fields::wrong("input", WHAT, other)),
     }
     Ok(conversation.finish(instructions))
 }
 
 fn item(value: &Value, at: String, conversation: &mut Conversation) -> Result<(), ApiError> {
-    let item = Shape::of(value, &*at)?;
+    let item = Part::of(value, &*at)?;
     match item.text("type")? {
         Some("message") => message(&item, conversation),
         None if item.get("role").is_some() => message(&item, conversation),
@@ -44,12 +45,12 @@ fn item(value: &Value, at: String, conversation: &mut Conversation) -> Result<()
                 "is {}; only items of type message, function_call, function_call_output and reasoning are supported",
                 short(other)
             );
-            Err(unsupported(&item.at("type"), message))
+            Err(item.unsupported("type", message))
         }
     }
 }
 
-fn message(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
+fn message(item: &Part<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
     item.only(&["type", "role", "content", "id", "status", "phase"])?;
     let role = item.required("role", "user, assistant, system or developer")?;
     let author = if role == "assistant" { Author::Assistant } else { Author::Other };
@@ -63,13 +64,13 @@ fn message(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiE
         // OpenAI's newer name; templates know the older one.
         "system" | "developer" => conversation.said("system", content),
         other => {
-            return Err(wrong(&item.at("role"), "user, assistant, system or developer", &Value::from(short(other))));
+            return Err(item.wrong("role", "user, assistant, system or developer", &Value::from(short(other))));
         }
     }
     Ok(())
 }
 
-fn call(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
+fn call(item: &Part<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
     item.only(&["type", "call_id", "name", "arguments", "id", "status", "caller"])?;
     let field = |key, what| item.required(key, what).map(str::to_owned);
     conversation.called(ToolCall {
@@ -80,7 +81,7 @@ fn call(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiErro
     Ok(())
 }
 
-fn output(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
+fn output(item: &Part<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
     item.only(&["type", "call_id", "output", "id", "status", "name", "caller"])?;
     let id = item.required("call_id", "the id of the call that this item answers")?;
     let content = match item.get("output") {
@@ -98,11 +99,11 @@ fn output(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiEr
     Err(ApiError::invalid(at, message))
 }
 
-fn reasoning(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
+fn reasoning(item: &Part<'_>, conversation: &mut Conversation) -> Result<(), ApiError> {
     item.only(&["type", "id", "summary", "content", "status", "encrypted_content"])?;
     if item.get("encrypted_content").is_some() {
         let message = "cannot be read, since only who encrypted it has the key; leave it out";
-        return Err(unsupported(&item.at("encrypted_content"), message));
+        return Err(item.unsupported("encrypted_content", message));
     }
     let content = texts(item, "content", "reasoning_text")?;
     let summary = texts(item, "summary", "summary_text")?;
@@ -114,15 +115,15 @@ fn reasoning(item: &Shape<'_>, conversation: &mut Conversation) -> Result<(), Ap
 }
 
 /// The texts of a list of parts that are all of one type.
-fn texts<'a>(item: &Shape<'a>, key: &str, kind: &str) -> Result<Vec<&'a str>, ApiError> {
+fn texts<'a>(item: &Part<'a>, key: &str, kind: &str) -> Result<Vec<&'a str>, ApiError> {
     let one = |(index, value): (usize, &'a Value)| {
-        let part = Shape::of(value, format!("{}[{index}]", item.at(key)))?;
+        let part = Part::of(value, format!("{}[{index}]", item.at(key)))?;
         let given = part.required("type", kind)?;
         if given != kind {
-            return Err(wrong(&part.at("type"), kind, &Value::from(short(given))));
+            return Err(part.wrong("type", kind, &Value::from(short(given))));
         }
         part.only(&["type", "text"])?;
         part.required("text", "a string")
     };
-    item.list(key)?.into_iter().flatten().enumerate().map(one).collect()
+    item.items(key)?.into_iter().flatten().enumerate().map(one).collect()
 }

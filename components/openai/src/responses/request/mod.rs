@@ -12,7 +12,6 @@ mod echo;
 mod format;
 mod input;
 mod reasoning;
-mod shape;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -26,8 +25,8 @@ use crate::error::ApiError;
 use crate::parameters::fields::Fields;
 use crate::parameters::policy::{self, Names, Policy, is_empty, never};
 use crate::parameters::{AtEnd, bias, sampling, stop};
+use crate::part::Part;
 pub use echo::Echo;
-use shape::Shape;
 
 /// A checked request.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,7 +192,7 @@ fn delivery(fields: &Map<String, Value>) -> Result<Delivery, ApiError> {
         if !streams {
             return Err(ApiError::invalid("stream_options", "'stream_options' needs 'stream' to be true"));
         }
-        let options = Shape::of(value, "stream_options")?;
+        let options = Part::of(value, "stream_options")?;
         // Random padding against traffic analysis, which is for TLS over the open
         // network; there is none of it here.
         options.only(&["include_obfuscation"])?;

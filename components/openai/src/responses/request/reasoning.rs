@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::ask::EFFORTS;
 
-use super::shape::{Shape, unsupported, wrong};
 use crate::error::ApiError;
+use crate::part::Part;
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Reasoning {
 
 pub(super) fn read(value: Option<&Value>) -> Result<Reasoning, ApiError> {
     let Some(value) = value else { return Ok(Reasoning::default()) };
-    let given = Shape::of(value, "reasoning")?;
+    let given = Part::of(value, "reasoning")?;
     given.only(&["effort", "summary", "generate_summary", "context", "mode"])?;
     let effort = given.text("effort")?;
     let mut variables = Map::new();
@@ -36,7 +36,7 @@ pub(super) fn read(value: Option<&Value>) -> Result<Reasoning, ApiError> {
         None => {}
         Some(effort) if EFFORTS.contains(&effort) => crate::ask::effort(effort, &mut variables),
         Some(other) => {
-            return Err(wrong(&given.at("effort"), &format!("one of {}", EFFORTS.join(", ")), &Value::from(other)));
+            return Err(given.wrong("effort", &format!("one of {}", EFFORTS.join(", ")), &Value::from(other)));
         }
     }
     let mut summary = None;
@@ -47,15 +47,15 @@ pub(super) fn read(value: Option<&Value>) -> Result<Reasoning, ApiError> {
             Some("auto") => summary = Some("auto".to_owned()),
             Some("concise" | "detailed") => {
                 let message = "is not supported, since thoughts are given in full; leave it out or send \"auto\"";
-                return Err(unsupported(&given.at(key), message));
+                return Err(given.unsupported(key, message));
             }
-            Some(other) => return Err(wrong(&given.at(key), "\"auto\"", &Value::from(other))),
+            Some(other) => return Err(given.wrong(key, "\"auto\"", &Value::from(other))),
         }
     }
     // Which of the thoughts that are sent back are shown is up to the template.
     for (key, only) in [("context", "auto"), ("mode", "standard")] {
         if given.text(key)?.is_some_and(|value| value != only) {
-            return Err(unsupported(&given.at(key), format!("is not supported; leave it out or send {only:?}")));
+            return Err(given.unsupported(key, format!("is not supported; leave it out or send {only:?}")));
         }
     }
     Ok(Reasoning { variables, effort: effort.map(str::to_owned), summary })

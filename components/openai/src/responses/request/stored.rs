@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::wrong;
 use crate::brief::short;
 use crate::error::ApiError;
+use crate::parameters::fields::Fields;
 
 /// Refuses parameters that name what was said before.
 pub(super) fn refuse(fields: &Map<String, Value>) -> Result<(), ApiError> {
     if let Some(value) = fields.get("previous_response_id") {
-        let id = value.as_str().ok_or_else(|| wrong("previous_response_id", "a string", value))?;
+        let id = value.as_str().ok_or_else(|| Fields::wrong("previous_response_id", "a string", value))?;
         let message = format!(
             "the response '{}' is not known, since responses are not stored; leave out 'previous_response_id' and send \
              in 'input' the items of the conversation so far, those of 'output' included",
@@ -20,7 +20,7 @@ pub(super) fn refuse(fields: &Map<String, Value>) -> Result<(), ApiError> {
     }
     if let Some(value) = fields.get("conversation") {
         let id = value.as_str().or_else(|| value.get("id").and_then(Value::as_str));
-        let id = id.ok_or_else(|| wrong("conversation", "an id or an object with one", value))?;
+        let id = id.ok_or_else(|| Fields::wrong("conversation", "an id or an object with one", value))?;
         let message = format!(
             "the conversation '{}' is not known, since conversations are not stored; leave out 'conversation' and send \
              its items in 'input'",

@@ -3,10 +3,10 @@
 use chat_format::{Choice, Parallel, Strict, Tool};
 use serde_json::{Map, Value, json};
 
-use super::shape::{Shape, unsupported, wrong};
 use crate::brief::short;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
+use crate::part::Part;
 
 /// The most tools, as at OpenAI.
 const MAX_TOOLS: usize = 128;
@@ -34,10 +34,10 @@ pub(super) fn read(fields: &Map<String, Value>) -> Result<Tools, ApiError> {
             return Err(ApiError::invalid("tools", message));
         }
         Some(Value::Array(list)) => {
-            let one = |(index, value)| tool(&Shape::of(value, format!("tools[{index}]"))?);
+            let one = |(index, value)| tool(&Part::of(value, format!("tools[{index}]"))?);
             list.iter().enumerate().map(one).collect::<Result<Vec<_>, _>>()?
         }
-        Some(other) => return Err(wrong("tools", "a list of tools", other)),
+        Some(other) => return Err(Fields::wrong("tools", "a list of tools", other)),
     };
     for (index, (tool, _)) in all.iter().enumerate() {
         if all.iter().take(index).any(|(other, _)| other.name == tool.name) {
@@ -56,26 +56,26 @@ pub(super) fn read(fields: &Map<String, Value>) -> Result<Tools, ApiError> {
     Ok(Tools { shown, choice, parallel, echo: Value::Array(echo), choice_echo })
 }
 
-fn tool(given: &Shape<'_>) -> Result<(Tool, Value), ApiError> {
+fn tool(given: &Part<'_>) -> Result<(Tool, Value), ApiError> {
     match given.required("type", "function")? {
         "function" => {}
         other => {
             let message = format!("is {}; only tools of type function are supported", short(other));
-            return Err(unsupported(&given.at("type"), message));
+            return Err(given.unsupported("type", message));
         }
     }
     if given.get("function").is_some() {
         let message =
             "is how chat completions have it; here 'name', 'description' and 'parameters' stand beside 'type'";
-        return Err(unsupported(&given.at("function"), message));
+        return Err(given.unsupported("function", message));
     }
     for (key, only) in [("async", false), ("defer_loading", false)] {
         if given.boolean(key)?.is_some_and(|value| value != only) {
-            return Err(unsupported(&given.at(key), "is not supported; leave it out"));
+            return Err(given.unsupported(key, "is not supported; leave it out"));
         }
     }
-    if given.list("allowed_callers")?.is_some_and(|list| list.iter().any(|caller| caller != "direct")) {
-        return Err(unsupported(&given.at("allowed_callers"), "is not supported; leave it out or send [\"direct\"]"));
+    if given.items("allowed_callers")?.is_some_and(|list| list.iter().any(|caller| caller != "direct")) {
+        return Err(given.unsupported("allowed_callers", "is not supported; leave it out or send [\"direct\"]"));
     }
     given.only(&[
         "type",
@@ -91,13 +91,13 @@ fn tool(given: &Shape<'_>) -> Result<(Tool, Value), ApiError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !(1..=MAX_NAME).contains(&name.len()) || !name.chars().all(plain) {
         let must = "1 to 64 letters, digits, underscores and dashes";
-        return Err(wrong(&given.at("name"), must, &Value::from(name)));
+        return Err(given.wrong("name", must, &Value::from(name)));
     }
     let description = given.text("description")?;
     let parameters = match given.get("parameters") {
         None => None,
         Some(Value::Object(schema)) => Some(schema.clone()),
-        Some(other) => return Err(wrong(&given.at("parameters"), "an object, a JSON schema", other)),
+        Some(other) => return Err(given.wrong("parameters", "an object, a JSON schema", other)),
     };
     let strict = given.boolean("strict")?;
     let echo = json!({
@@ -117,11 +117,11 @@ fn choose(value: Option<&Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice,
     let (choice, echo) = match value {
         None => (Choice::Auto, json!("auto")),
         Some(Value::String(word)) => {
-            let choice = mode(word).ok_or_else(|| wrong(NAME, CHOICES, &Value::from(word.as_str())))?;
+            let choice = mode(word).ok_or_else(|| Fields::wrong(NAME, CHOICES, &Value::from(word.as_str())))?;
             (choice, json!(word))
         }
         Some(value) => {
-            let given = Shape::of(value, NAME).map_err(|_| wrong(NAME, CHOICES, value))?;
+            let given = Part::of(value, NAME).map_err(|_| Fields::wrong(NAME, CHOICES, value))?;
             match given.required("type", "function or allowed_tools")? {
                 "function" => {
                     given.only(&["type", "name"])?;
@@ -131,7 +131,7 @@ fn choose(value: Option<&Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice,
                 "allowed_tools" => return allowed(&given, tools),
                 other => {
                     let message = format!("is {}; only function and allowed_tools are supported", short(other));
-                    return Err(unsupported(&given.at("type"), message));
+                    return Err(given.unsupported("type", message));
                 }
             }
         }
@@ -144,21 +144,21 @@ fn choose(value: Option<&Value>, tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice,
 
 /// Shows the model the tools that it may call and no others: nothing else keeps it
 /// from calling them.
-fn allowed(given: &Shape<'_>, mut tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice, Value), ApiError> {
+fn allowed(given: &Part<'_>, mut tools: Vec<Tool>) -> Result<(Vec<Tool>, Choice, Value), ApiError> {
     given.only(&["type", "mode", "tools"])?;
     let word = given.text("mode")?.unwrap_or("auto");
     let choice =
-        mode(word).ok_or_else(|| wrong(&given.at("mode"), "\"auto\", \"required\" or \"none\"", &Value::from(word)))?;
-    let list = given.list("tools")?.filter(|list| !list.is_empty());
+        mode(word).ok_or_else(|| given.wrong("mode", "\"auto\", \"required\" or \"none\"", &Value::from(word)))?;
+    let list = given.items("tools")?.filter(|list| !list.is_empty());
     let list = list.ok_or_else(|| ApiError::missing(given.at("tools"), "a list of at least one tool"))?;
     let mut names = Vec::with_capacity(list.len());
     for (index, value) in list.iter().enumerate() {
-        let one = Shape::of(value, format!("{}[{index}]", given.at("tools")))?;
+        let one = Part::of(value, format!("{}[{index}]", given.at("tools")))?;
         match one.required("type", "function")? {
             "function" => names.push(function(&one, &tools)?),
             other => {
                 let message = format!("is {}; only tools of type function are supported", short(other));
-                return Err(unsupported(&one.at("type"), message));
+                return Err(one.unsupported("type", message));
             }
         }
     }
@@ -177,7 +177,7 @@ fn mode(word: &str) -> Option<Choice> {
 }
 
 /// The name of a function that is among the tools.
-fn function<'a>(given: &Shape<'a>, tools: &[Tool]) -> Result<&'a str, ApiError> {
+fn function<'a>(given: &Part<'a>, tools: &[Tool]) -> Result<&'a str, ApiError> {
     let name = given.required("name", "the function's name")?;
     if tools.iter().any(|tool| tool.name == name) {
         return Ok(name);
