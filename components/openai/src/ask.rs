@@ -91,6 +91,26 @@ pub struct Options {
     pub top_logprobs: Option<u32>,
 }
 
+/// How an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// As one JSON object.
+    Whole,
+    /// As server-sent events.
+    Events,
+}
+
+impl Delivery {
+    /// How often the client hears of what is generated.
+    #[must_use]
+    pub fn pace(self) -> Pace {
+        match self {
+            Self::Whole => Pace::AtOnce,
+            Self::Events => Pace::ByToken,
+        }
+    }
+}
+
 /// How often a client wants to hear of what is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {

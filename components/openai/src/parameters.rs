@@ -73,6 +73,17 @@ pub enum Delivery {
     Events(StreamUsage),
 }
 
+impl Delivery {
+    /// How often the client hears of what is generated.
+    #[must_use]
+    pub fn pace(self) -> Pace {
+        match self {
+            Self::Whole => Pace::AtOnce,
+            Self::Events(_) => Pace::ByToken,
+        }
+    }
+}
+
 /// Whether a stream ends with the usage (`stream_options.include_usage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamUsage {
@@ -171,10 +182,7 @@ pub(crate) fn read_fields(fields: Map<String, Value>) -> Result<Request, ApiErro
         prompt: Prompt::Conversation(conversation::read(&fields)?),
         param: "messages",
         options: options(&fields)?,
-        pace: match delivery {
-            Delivery::Whole => Pace::AtOnce,
-            Delivery::Events(_) => Pace::ByToken,
-        },
+        pace: delivery.pace(),
     };
     Ok(Request {
         ask,

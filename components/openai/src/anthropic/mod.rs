@@ -37,6 +37,7 @@ mod tools;
 use nala_sdk::http;
 use serde_json::{Map, Value};
 
+pub use crate::ask::Delivery;
 use crate::ask::{Ask, Conversation, Pace, Prompt};
 use crate::begin::{self, begin};
 use crate::error::ApiError;
@@ -65,15 +66,6 @@ pub struct Shape {
     pub stop: Vec<String>,
 }
 
-/// How an answer comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// As one JSON object.
-    Whole,
-    /// As server-sent events.
-    Events,
-}
-
 /// Whether thoughts are shown (`thinking.display`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thoughts {
@@ -92,11 +84,7 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     let root = Part::root(&fields);
     let max_tokens = options::max_tokens(&root)?;
     let delivery = if root.boolean("stream")?.unwrap_or(false) { Delivery::Events } else { Delivery::Whole };
-    let pace = match delivery {
-        Delivery::Whole => Pace::AtOnce,
-        Delivery::Events => Pace::ByToken,
-    };
-    let ask = ask(&root, &fields, Some(max_tokens), pace)?;
+    let ask = ask(&root, &fields, Some(max_tokens), delivery.pace())?;
     let shape = Shape { delivery, thoughts: options::thoughts(&root)?, stop: ask.options.stop.clone() };
     Ok(Request { ask, shape })
 }

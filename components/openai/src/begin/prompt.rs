@@ -46,11 +46,6 @@ fn tail(text: &str) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-fn end_of(pieces: &[Piece]) -> String {
-    let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
-    tail(&text).to_owned()
-}
-
 impl Written {
     /// The end of the text, in which the answer may have begun.
     pub(super) fn tail(&self) -> &str {
@@ -137,24 +132,29 @@ fn converse(
         _ => conversation.parallel,
     };
     let forced = forced(format, conversation, parallel)?;
+    let mut text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    let end_of_thought = format.end_of_thought(tail(&text));
+    let mut add = |origin, more: &str| {
+        text.push_str(more);
+        pieces.push(piece(origin, more));
+    };
     // What follows a grammar from its first token on has no room for a thought, and what
     // has begun already is the answer.
     if (forced.is_some() || output != &Output::Free || begun.is_some())
-        && let Some(end) = format.end_of_thought(&end_of(&pieces))
+        && let Some(end) = end_of_thought
     {
-        pieces.push(piece(Origin::Template, end));
+        add(Origin::Template, end);
     }
     if let Some(begun) = &begun {
-        pieces.push(piece(Origin::User, &begun.content.joined()));
+        add(Origin::User, &begun.content.joined());
     }
     if let Some(forced) = &forced {
-        pieces.push(piece(Origin::Template, &forced.prefix));
+        add(Origin::Template, &forced.prefix);
     }
     let tools = match conversation.choice {
         Choice::None => Vec::new(),
         _ => conversation.tools.clone(),
     };
-    let text = pieces.iter().map(|piece| piece.text.as_str()).collect();
     Ok(Written { tokens: chat::encode(model, &pieces)?, text, format: Some(format), tools, parallel, forced })
 }
 

@@ -30,7 +30,6 @@ pub fn complete(request: Request) -> Result<Response, ApiError> {
     let answer = Answer { running: begin(ask)?, ids: Ids::random(), logprobs, thoughts, timings };
     match delivery {
         Delivery::Whole => Ok(Response::new(200, "application/json", answer.whole()?)),
-        Delivery::Events(usage) => Ok(Response::stream("text/event-stream", move |out| answer.stream(usage, out))
-            .with_header("cache-control", "no-cache")),
+        Delivery::Events(usage) => Ok(Response::events(move |out| answer.stream(usage, out))),
     }
 }

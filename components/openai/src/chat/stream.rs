@@ -199,9 +199,6 @@ impl Events {
     }
 
     fn send(&mut self, out: &mut BodyWriter) -> Result<(), Error> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
         let sent = out.write(&self.buffer);
         self.buffer.clear();
         sent
@@ -231,13 +228,8 @@ impl Delta<'_> {
                 json::string(text, out);
                 out.extend_from_slice(b"}}]");
             }
-            Self::End { errors, .. } => {
-                if !errors.is_empty() {
-                    let mut list = Vec::new();
-                    write::errors(errors, &mut list);
-                    out.extend_from_slice(list.get(1..).unwrap_or_default());
-                }
-            }
+            Self::End { errors: [], .. } => {}
+            Self::End { errors, .. } => write::errors(errors, out),
         }
     }
 }

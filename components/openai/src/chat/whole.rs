@@ -117,7 +117,10 @@ impl Choice {
             json::string(&self.thoughts, out);
         }
         self.write_calls(out);
-        write::errors(&self.made.errors, out);
+        if !self.made.errors.is_empty() {
+            out.push(b',');
+            write::errors(&self.made.errors, out);
+        }
         out.extend_from_slice(b"},\"logprobs\":");
         match &self.entries {
             Some(entries) => {

@@ -26,12 +26,9 @@ pub(super) fn call(id: &str, name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"arguments\":\"");
 }
 
-/// Appends `,"tool_call_errors":[…]`, an addition of ours, where there are some.
+/// Appends `"tool_call_errors":[…]`, an addition of ours.
 pub(super) fn errors(errors: &[String], out: &mut Vec<u8>) {
-    if errors.is_empty() {
-        return;
-    }
-    out.extend_from_slice(b",\"tool_call_errors\":[");
+    out.extend_from_slice(b"\"tool_call_errors\":[");
     for (index, error) in errors.iter().enumerate() {
         if index > 0 {
             out.push(b',');

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::json;
 use crate::parameters::StreamUsage;
-use crate::turn::{Bytes, End, Running, Turn, Turns};
+use crate::turn::{Bytes, End, Running, Turn, Turns, broke_off};
 
 /// Answers that are being generated.
 #[derive(Debug)]
@@ -206,10 +206,7 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
                     buffer.push(b'}');
                     buffer.extend_from_slice(tail);
                 }
-                match buffer.is_empty() {
-                    true => Ok(()),
-                    false => out.write(&buffer).map_err(Broken::Client),
-                }
+                out.write(&buffer).map_err(Broken::Client)
             });
             match ended {
                 Ok(()) => first += part.running.choices,
@@ -255,9 +252,4 @@ impl From<ApiError> for Broken {
     fn from(error: ApiError) -> Self {
         Self::Generation(error)
     }
-}
-
-/// The generation ended without saying why.
-fn broke_off() -> ApiError {
-    nala_sdk::llm::Error::Backend("the generation broke off".to_owned()).into()
 }

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use nala_sdk::llm::Sampled;
 
+use crate::chat::logprobs::finite;
 use crate::json;
 use crate::turn::Bytes;
-
-/// Stands for a probability of nothing, for which JSON has no number.
-const NEVER: f32 = -9999.0;
 
 /// Collects the lists of one answer, or of one chunk of it.
 #[derive(Debug, Default)]
@@ -32,7 +30,7 @@ impl Lists {
             }
             let own = bytes(sampled.id);
             let text = String::from_utf8_lossy(&own).into_owned();
-            let logprob = finite(sampled.logprob.unwrap_or(NEVER));
+            let logprob = finite(sampled.logprob);
             json::string(&text, &mut self.tokens);
             self.logprobs.extend_from_slice(logprob.to_string().as_bytes());
             self.offsets.extend_from_slice(offset.to_string().as_bytes());
@@ -45,7 +43,7 @@ impl Lists {
             let mut top = BTreeMap::from([(text, logprob)]);
             for alt in &sampled.alts {
                 let text = String::from_utf8_lossy(&bytes(alt.id)).into_owned();
-                let logprob = finite(alt.logprob);
+                let logprob = finite(Some(alt.logprob));
                 top.entry(text).and_modify(|known| *known = known.max(logprob)).or_insert(logprob);
             }
             self.tops.push(b'{');
@@ -78,8 +76,4 @@ impl Lists {
         }
         out.extend_from_slice(b"]}");
     }
-}
-
-fn finite(logprob: f32) -> f32 {
-    if logprob.is_finite() { logprob.max(NEVER) } else { NEVER }
 }

@@ -41,8 +41,7 @@ pub fn complete(request: Request) -> Result<Response, ApiError> {
     let answer = Answer { parts, ids: Ids::random(), logprobs: asked.logprobs };
     match asked.delivery {
         Delivery::Whole => Ok(Response::new(200, "application/json", answer.whole()?)),
-        Delivery::Events(usage) => Ok(Response::stream("text/event-stream", move |out| answer.stream(usage, out))
-            .with_header("cache-control", "no-cache")),
+        Delivery::Events(usage) => Ok(Response::events(move |out| answer.stream(usage, out))),
     }
 }
 

@@ -18,7 +18,7 @@
 use serde_json::Value;
 
 use super::prompts::{self, Echo, Written};
-use crate::ask::{Ask, Pace};
+use crate::ask::Ask;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
 use crate::parameters::policy::{self, Names, Policy};
@@ -104,16 +104,8 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     };
     let delivery = fields.delivery()?;
     let model = fields.text("model")?.ok_or_else(|| ApiError::missing("model", "the name of a model"))?;
-    let ask = |prompt| Ask {
-        model: model.clone(),
-        prompt,
-        param: "prompt",
-        options: options.clone(),
-        pace: match delivery {
-            Delivery::Whole => Pace::AtOnce,
-            Delivery::Events(_) => Pace::ByToken,
-        },
-    };
+    let ask =
+        |prompt| Ask { model: model.clone(), prompt, param: "prompt", options: options.clone(), pace: delivery.pace() };
     Ok(Request { asks: prompts.into_iter().map(ask).collect(), echo, logprobs, delivery })
 }
 
@@ -149,6 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::ask::Pace;
     use crate::ask::Prompt;
     use crate::parameters::StreamUsage;
     use crate::parameters::output::Output;

@@ -33,9 +33,6 @@ impl Events {
 
     /// Sends what there is, in one call of the host where it fits.
     pub(super) fn send(&mut self, out: &mut BodyWriter) -> Result<(), Error> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
         let sent = out.write(&self.buffer);
         self.buffer.clear();
         sent

@@ -29,8 +29,9 @@ use crate::begin::begin;
 use crate::error::ApiError;
 use crate::ids::Ids;
 
+pub use crate::ask::Delivery;
 pub use answer::Answer;
-pub use request::{Delivery, Echo, OTHER, READ, Request, read};
+pub use request::{Echo, OTHER, READ, Request, read};
 
 /// The order of the events of a stream, one a line; `*` is any number of times,
 /// `|` is a choice.
@@ -84,8 +85,7 @@ pub fn respond(request: http::Request) -> Result<http::Response, ApiError> {
     let answer = Answer { running: begin(ask)?, echo, ids: Ids::random(), clock: now };
     match delivery {
         Delivery::Whole => Ok(http::Response::new(200, "application/json", answer.whole()?)),
-        Delivery::Events => Ok(http::Response::stream("text/event-stream", move |out| answer.stream(out))
-            .with_header("cache-control", "no-cache")),
+        Delivery::Events => Ok(http::Response::events(move |out| answer.stream(out))),
     }
 }
 

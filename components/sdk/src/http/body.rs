@@ -33,7 +33,8 @@ impl BodyWriter {
     }
 
     /// Sends bytes to the client at once: one call of the host up to 4,096
-    /// bytes. Waits while the client reads slower than the model writes.
+    /// bytes, and none for nothing. Waits while the client reads slower than the model
+    /// writes.
     ///
     /// # Errors
     /// [`Error::Gone`] when the client has hung up. Return it (`?`), and the work

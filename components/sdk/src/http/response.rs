@@ -66,6 +66,13 @@ impl Response {
         }
     }
 
+    /// A 200 whose body is a stream of server-sent events that `write` formats itself;
+    /// else as [`Response::stream`].
+    #[must_use]
+    pub fn events(write: impl FnOnce(&mut BodyWriter) -> Result<(), Error> + 'static) -> Self {
+        Self::stream("text/event-stream", write).with_header("cache-control", "no-cache")
+    }
+
     /// A 200 whose body is a stream of server-sent events.
     ///
     /// ```
@@ -79,7 +86,7 @@ impl Response {
     /// ```
     #[must_use]
     pub fn sse(write: impl FnOnce(&mut Sse<'_>) -> Result<(), Error> + 'static) -> Self {
-        Self::stream("text/event-stream", |out| write(&mut Sse::new(out))).with_header("cache-control", "no-cache")
+        Self::events(|out| write(&mut Sse::new(out)))
     }
 
     /// The same with another status.

@@ -64,8 +64,7 @@ impl Shape {
         let answer = Answer { ids, thoughts: self.thoughts, stop: self.stop, running };
         match self.delivery {
             Delivery::Whole => Ok(Response::new(200, "application/json", answer.whole()?)),
-            Delivery::Events => Ok(Response::stream("text/event-stream", move |out| answer.stream(out))
-                .with_header("cache-control", "no-cache")),
+            Delivery::Events => Ok(Response::events(move |out| answer.stream(out))),
         }
     }
 }
@@ -133,9 +132,4 @@ fn usage(prompt: PrefillInfo, generated: Generated, out: &mut Vec<u8>) {
         )
         .as_bytes(),
     );
-}
-
-/// The generation ended without saying why.
-fn broke_off() -> ApiError {
-    nala_sdk::llm::Error::Backend("the generation broke off".to_owned()).into()
 }

@@ -13,10 +13,10 @@ use nala_sdk::Error;
 use nala_sdk::http::BodyWriter;
 
 use super::assemble::{Blocks, Piece, Sink, Start, Stop as Ended};
-use super::{Answer, Generated, SIGNATURE, Stop, broke_off, open, usage};
+use super::{Answer, Generated, SIGNATURE, Stop, open, usage};
 use crate::anthropic::{Thoughts, error};
 use crate::json;
-use crate::turn::{Bytes, End, Turns};
+use crate::turn::{Bytes, End, Turns, broke_off};
 
 impl<T: Turns, B: Bytes> Answer<T, B> {
     /// Writes the events as they come.
@@ -126,9 +126,6 @@ impl Events {
     }
 
     fn send(&mut self, out: &mut BodyWriter) -> Result<(), Error> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
         let sent = out.write(&self.buffer);
         self.buffer.clear();
         sent

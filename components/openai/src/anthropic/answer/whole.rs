@@ -1,11 +1,11 @@
 //! An answer as one object.
 
 use super::assemble::{Blocks, Piece, Sink, Start, Stop as Ended};
-use super::{Answer, Generated, SIGNATURE, Stop, broke_off, open, usage};
+use super::{Answer, Generated, SIGNATURE, Stop, open, usage};
 use crate::anthropic::Thoughts;
 use crate::error::ApiError;
 use crate::json;
-use crate::turn::{Bytes, Turns};
+use crate::turn::{Bytes, Turns, broke_off};
 
 impl<T: Turns, B: Bytes> Answer<T, B> {
     /// Waits for the whole answer.

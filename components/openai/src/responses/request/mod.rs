@@ -20,7 +20,7 @@ mod tools;
 use nala_sdk::llm::MAX_LOGPROBS;
 use serde_json::{Map, Value};
 
-use crate::ask::{Ask, Conversation, Last, Options, Pace, Prompt};
+use crate::ask::{Ask, Conversation, Delivery, Last, Options, Prompt};
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
 use crate::parameters::policy::{self, Names, Policy, is_empty, never};
@@ -37,15 +37,6 @@ pub struct Request {
     pub echo: Echo,
     /// How the answer is to come.
     pub delivery: Delivery,
-}
-
-/// How the answer is to come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delivery {
-    /// As one JSON object.
-    Whole,
-    /// As server-sent events.
-    Events,
 }
 
 /// The parameters that are read: those of the Responses API, then those of Open
@@ -156,11 +147,8 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
         last: Last::Answered,
         variables: reasoning.variables,
     };
-    let pace = match delivery {
-        Delivery::Whole => Pace::AtOnce,
-        Delivery::Events => Pace::ByToken,
-    };
-    let ask = Ask { model, prompt: Prompt::Conversation(conversation), param: "input", options, pace };
+    let prompt = Prompt::Conversation(conversation);
+    let ask = Ask { model, prompt, param: "input", options, pace: delivery.pace() };
     Ok(Request { ask, echo, delivery })
 }
 

@@ -3,6 +3,7 @@ use nala_sdk::chat::{Content, Message, ToolCall};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ask::Pace;
 use crate::parameters::DEFAULT_MIN_P;
 use crate::parameters::output::{Output, Unknown};
 
