@@ -22,17 +22,46 @@ pub trait Scorer {
     /// The longest pair, in tokens.
     fn longest(&self) -> u32;
 
-    /// The tokens of a query and a document, put together as the model wants them.
+    /// What the model wants around a document that is to answer a query.
     ///
     /// # Errors
     /// For a text that cannot be expressed.
-    fn pair(&self, query: &str, document: &str) -> Result<Vec<Token>, ApiError>;
+    fn frame(&self, query: &str) -> Result<Frame, ApiError>;
+
+    /// The tokens of a document.
+    ///
+    /// # Errors
+    /// As [`Scorer::frame`].
+    fn document(&self, text: &str) -> Result<Vec<Token>, ApiError>;
 
     /// A score for each pair, in their order: the higher the better.
     ///
     /// # Errors
     /// Whatever the model fails with.
     fn score(&self, pairs: Vec<Vec<Token>>) -> Result<Vec<f32>, ApiError>;
+}
+
+/// What stands around a document, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame(pub Vec<Piece>);
+
+/// A piece of what is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// The same for all documents.
+    Tokens(Vec<Token>),
+    /// The document.
+    Document,
+}
+
+impl Frame {
+    fn around(&self, document: &[Token]) -> Vec<Token> {
+        let tokens = |piece| match piece {
+            &Piece::Document => document,
+            Piece::Tokens(tokens) => tokens,
+        };
+        self.0.iter().flat_map(tokens).copied().collect()
+    }
 }
 
 /// A checked request for an order.
@@ -73,9 +102,10 @@ impl Request {
     /// # Errors
     /// 400 for a document that is too long, and whatever the model fails with.
     pub fn run(&self, model: &impl Scorer) -> Result<Ranking, ApiError> {
+        let frame = model.frame(&self.query)?;
         let mut pairs = Vec::with_capacity(self.documents.len());
         for (index, document) in self.documents.iter().enumerate() {
-            let pair = model.pair(&self.query, document)?;
+            let pair = frame.around(&model.document(document)?);
             if u32::try_from(pair.len()).is_ok_and(|length| length <= model.longest()) {
                 pairs.push(pair);
             } else {
@@ -109,8 +139,11 @@ mod tests {
         fn longest(&self) -> u32 {
             6
         }
-        fn pair(&self, query: &str, document: &str) -> Result<Vec<Token>, ApiError> {
-            Ok(document.bytes().chain(query.bytes()).map(Token::from).collect())
+        fn frame(&self, query: &str) -> Result<Frame, ApiError> {
+            Ok(Frame(vec![Piece::Document, Piece::Tokens(self.document(query)?)]))
+        }
+        fn document(&self, text: &str) -> Result<Vec<Token>, ApiError> {
+            Ok(text.bytes().map(Token::from).collect())
         }
         fn score(&self, pairs: Vec<Vec<Token>>) -> Result<Vec<f32>, ApiError> {
             Ok(pairs.iter().map(|pair| if pair[0] == 63 { f32::NAN } else { pair[0] as f32 }).collect())

@@ -3,7 +3,7 @@
 use nala_sdk::http;
 use nala_sdk::llm::{self, Model, Ranking, Token};
 
-use super::{Scorer, read, write};
+use super::{Frame, Piece, Scorer, read, write};
 use crate::begin;
 use crate::embeddings::{calls, end, says};
 use crate::error::ApiError;
@@ -22,25 +22,24 @@ impl Scorer for Head {
     /// By the template for it where the model file has one, else as encoders were
     /// trained: beginning, query, end, separator, document, end, each control token as
     /// far as the model file wants it (llama.cpp, `format_prompt_rerank`).
-    fn pair(&self, query: &str, document: &str) -> Result<Vec<Token>, ApiError> {
+    fn frame(&self, query: &str) -> Result<Frame, ApiError> {
         let model = &self.model;
         if let Some(template) = model.metadata("tokenizer.chat_template.rerank") {
-            return templated(model, &template, query, document);
+            return templated(model, &template, query);
         }
-        let end = || end(model).filter(|_| says(model, "tokenizer.ggml.add_eos_token"));
-        let separator = || {
-            // The key is misspelt in the format itself.
-            let id = model.metadata("tokenizer.ggml.seperator_token_id")?;
-            id.parse::<Token>().ok().filter(|_| says(model, "tokenizer.ggml.add_sep_token"))
-        };
-        let mut tokens = Vec::new();
-        tokens.extend(model.bos_token().filter(|_| model.adds_bos()));
-        tokens.extend(model.encode(query)?);
-        tokens.extend(end());
-        tokens.extend(separator());
-        tokens.extend(model.encode(document)?);
-        tokens.extend(end());
-        Ok(tokens)
+        let end = end(model).filter(|_| says(model, "tokenizer.ggml.add_eos_token"));
+        // The key is misspelt in the format itself.
+        let separator = model.metadata("tokenizer.ggml.seperator_token_id").and_then(|id| id.parse::<Token>().ok());
+        let mut before = Vec::new();
+        before.extend(model.bos_token().filter(|_| model.adds_bos()));
+        before.extend(model.encode(query)?);
+        before.extend(end);
+        before.extend(separator.filter(|_| says(model, "tokenizer.ggml.add_sep_token")));
+        Ok(Frame(vec![Piece::Tokens(before), Piece::Document, Piece::Tokens(end.into_iter().collect())]))
+    }
+
+    fn document(&self, text: &str) -> Result<Vec<Token>, ApiError> {
+        Ok(self.model.encode(text)?)
     }
 
     fn score(&self, pairs: Vec<Vec<Token>>) -> Result<Vec<f32>, ApiError> {
@@ -54,22 +53,22 @@ impl Scorer for Head {
 }
 
 /// The template's own text may name control tokens, the rest may not.
-fn templated(model: &Model, template: &str, query: &str, document: &str) -> Result<Vec<Token>, ApiError> {
-    let mut tokens = Vec::new();
+fn templated(model: &Model, template: &str, query: &str) -> Result<Frame, ApiError> {
+    let mut pieces = Vec::new();
     let mut rest = template;
     while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
-        tokens.extend(model.encode_template(before)?);
-        let (text, length) = match from {
-            _ if from.starts_with("{query}") => (model.encode(query)?, "{query}".len()),
-            _ if from.starts_with("{document}") => (model.encode(document)?, "{document}".len()),
-            _ => (model.encode_template("{")?, 1),
+        pieces.push(Piece::Tokens(model.encode_template(before)?));
+        let (piece, length) = match from {
+            _ if from.starts_with("{query}") => (Piece::Tokens(model.encode(query)?), "{query}".len()),
+            _ if from.starts_with("{document}") => (Piece::Document, "{document}".len()),
+            _ => (Piece::Tokens(model.encode_template("{")?), 1),
         };
-        tokens.extend(text);
+        pieces.push(piece);
         rest = from.get(length..).unwrap_or_default();
     }
-    tokens.extend(model.encode_template(rest)?);
-    Ok(tokens)
+    pieces.push(Piece::Tokens(model.encode_template(rest)?));
+    Ok(Frame(pieces))
 }
 
 /// Answers a request.
