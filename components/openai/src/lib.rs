@@ -46,6 +46,8 @@ mod props;
 pub mod rerank;
 pub mod responses;
 pub mod routes;
+#[cfg(test)]
+mod snapshots;
 pub mod tokens;
 pub mod turn;
 

@@ -3,7 +3,6 @@
 //! `NALA_WRITE_SNAPSHOTS=1` writes them anew instead of comparing; look at what
 //! changed, and have `tests/python/chat_snapshots.py` check it by the official client.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use chat_format::Event;
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::parameters::StreamUsage;
+use crate::snapshots::compare;
 use crate::turn::{Bytes, End, Running, Turn, Turns};
 
 /// What the tokens of the tests stand for. 0 ends the turn.
@@ -91,18 +91,8 @@ fn stream(choices: usize, name: &'static str, said: Said) -> String {
 /// The whole answer and the stream are as the files say.
 fn check(name: &'static str, choices: usize, said: impl Fn() -> Said) {
     let whole: Value = serde_json::from_slice(&answer(choices, name, said()).whole().unwrap()).unwrap();
-    compare(&format!("{name}.json"), &format!("{whole:#}\n"));
-    compare(&format!("{name}.sse"), &stream(choices, name, said()));
-}
-
-fn compare(file: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/chat/snapshots").join(file);
-    if std::env::var_os("NALA_WRITE_SNAPSHOTS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(text, expected, "{file} differs");
+    compare("chat/snapshots", &format!("{name}.json"), &format!("{whole:#}\n"));
+    compare("chat/snapshots", &format!("{name}.sse"), &stream(choices, name, said()));
 }
 
 #[test]
@@ -244,5 +234,5 @@ fn turn_of_world() -> (usize, Result<Turn, ApiError>) {
 #[test]
 fn what_fails_in_the_middle() {
     let said = vec![turn(&[1], &[text("Hello")]), (0, Err(llm::Error::Evicted.into()))];
-    compare("error.sse", &stream(1, "error", said));
+    compare("chat/snapshots", "error.sse", &stream(1, "error", said));
 }

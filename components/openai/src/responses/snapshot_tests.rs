@@ -4,7 +4,6 @@
 //! changed, and have `tests/python/responses_types.py` check it by the types of the
 //! official client and of Open Responses.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use chat_format::Event;
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 use super::{Answer, read};
 use crate::error::ApiError;
 use crate::ids::Ids;
+use crate::snapshots::compare;
 use crate::turn::{Bytes, End, Running, Turn, Turns};
 
 /// What the tokens of the tests stand for. 0 ends the turn.
@@ -112,7 +112,7 @@ fn with_tools() -> Value {
 fn check(name: &str, request: &Value, turns: impl Fn() -> Vec<Result<Turn, ApiError>>) {
     let whole = answer(request.clone(), turns()).whole().unwrap();
     let whole: Value = serde_json::from_slice(&whole).unwrap();
-    compare(&format!("{name}.json"), &format!("{whole:#}\n"));
+    compare("responses/snapshots", &format!("{name}.json"), &format!("{whole:#}\n"));
     let events = stream(name, request, turns());
     let last = events.last().unwrap();
     assert_eq!(last["response"], whole, "{name}: the last event has the whole answer");
@@ -123,7 +123,7 @@ fn stream(name: &str, request: &Value, turns: Vec<Result<Turn, ApiError>>) -> Ve
     let answer = answer(request.clone(), turns);
     let text = Response::stream("text/event-stream", move |out| answer.stream(out)).into_bytes().unwrap();
     let text = String::from_utf8(text).unwrap();
-    compare(&format!("{name}.sse"), &text);
+    compare("responses/snapshots", &format!("{name}.sse"), &text);
     let events = text.strip_suffix("\n\n").unwrap().split("\n\n").map(|event| {
         let (kind, data) = event.split_once('\n').unwrap();
         let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
@@ -131,19 +131,6 @@ fn stream(name: &str, request: &Value, turns: Vec<Result<Turn, ApiError>>) -> Ve
         data
     });
     events.collect()
-}
-
-fn compare(name: &str, actual: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/responses/snapshots").join(name);
-    if std::env::var_os("NALA_WRITE_SNAPSHOTS").is_some() {
-        std::fs::write(&path, actual).unwrap();
-        return;
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    for (number, (is, must)) in actual.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(is, must, "line {} of {name}", number + 1);
-    }
-    assert_eq!(actual.len(), expected.len(), "the length of {name}");
 }
 
 /// What the documentation promises of all streams.

@@ -1,12 +1,13 @@
 //! Whole answers and streams, byte by byte, as the files in `snapshots` have them.
 
+use std::time::Duration;
+
 use chat_format::Event;
 use nala_sdk::llm::{self, Sampled};
 use serde_json::Value;
 
-use std::time::Duration;
-
 use super::*;
+use crate::snapshots::compare;
 use crate::turn::Turn;
 
 /// What is generated, and a shape.
@@ -69,23 +70,19 @@ fn called(index: usize) -> Event {
     Event::CallEnd { index }
 }
 
+const SNAPSHOTS: &str = "anthropic/answer/snapshots";
+
 /// Compares the events of an answer to its snapshot.
 fn streamed(name: &str, script: impl Fn() -> Script + 'static) {
     let streamed = Response::stream("text/event-stream", move |out| script().answer().stream(out)).into_bytes();
-    compare(&format!("{name}.sse"), &streamed.unwrap());
+    compare(SNAPSHOTS, &format!("{name}.sse"), std::str::from_utf8(&streamed.unwrap()).unwrap());
 }
 
 /// Compares an answer as one object to its snapshot.
 fn whole(name: &str, script: Script) {
     let whole = script.answer().whole().unwrap();
     serde_json::from_slice::<Value>(&whole).unwrap();
-    compare(&format!("{name}.json"), &whole);
-}
-
-fn compare(name: &str, actual: &[u8]) {
-    let path = format!("{}/src/anthropic/answer/snapshots/{name}", env!("CARGO_MANIFEST_DIR"));
-    let expected = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    assert_eq!(std::str::from_utf8(actual).unwrap(), expected, "{path}");
+    compare(SNAPSHOTS, &format!("{name}.json"), std::str::from_utf8(&whole).unwrap());
 }
 
 macro_rules! snapshot {
