@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use super::Scheduler;
-use super::fair::{Owner, Waiting};
+use super::fair::Owner;
 use super::fill::Placed;
 use super::pace::Pace;
 use crate::Token;
@@ -86,11 +86,7 @@ impl Embeddings {
         {
             return Some((self.requests.remove(at)?, begun.computed));
         }
-        let waiting = self.requests.iter().enumerate().map(|(item, request)| {
-            let tokens = request.inputs.front().map_or(0, Vec::len);
-            Waiting { owner: request.owner.clone(), tokens: u32::try_from(tokens).unwrap_or(u32::MAX), item }
-        });
-        let first = fair.order(waiting.collect()).first().copied()?;
+        let first = fair.first(self.owners())?;
         Some((self.requests.remove(first)?, 0))
     }
 

@@ -143,6 +143,12 @@ impl Fair {
         self.tenants.get(&owner.tenant.name).copied().unwrap_or_default()
     }
 
+    /// Which of some pieces of work, each of its owner, is served first. None: there
+    /// are none.
+    pub(super) fn first<'a>(&self, owners: impl Iterator<Item = &'a Owner>) -> Option<usize> {
+        owners.enumerate().min_by(|(_, a), (_, b)| turn(&self.tenants, a, b)).map(|(index, _)| index)
+    }
+
     /// Puts work in the order of service. Within an owner it keeps its order. Each
     /// piece counts as served when the next is chosen, so that one that is behind
     /// gets no more than it is behind.
@@ -163,19 +169,7 @@ impl Fair {
         let mut ordered = Vec::new();
         loop {
             let heads = queues.iter().enumerate().filter(|(_, (_, queue))| !queue.is_empty());
-            let next = heads.min_by(|(i, (a, _)), (j, (b, _))| {
-                let clock = |owner: &Owner| {
-                    let of = clocks.get(&owner.tenant.name).copied().unwrap_or_default();
-                    (of.tenant, class_clock(&of, owner))
-                };
-                let ((a_tenant, a_class), (b_tenant, b_class)) = (clock(a), clock(b));
-                a_tenant
-                    .total_cmp(&b_tenant)
-                    .then_with(|| a.tenant.name.cmp(&b.tenant.name))
-                    .then_with(|| a_class.total_cmp(&b_class))
-                    .then_with(|| b.priority.cmp(&a.priority))
-                    .then_with(|| i.cmp(j))
-            });
+            let next = heads.min_by(|(_, (a, _)), (_, (b, _))| turn(&clocks, a, b));
             let Some(index) = next.map(|(index, _)| index) else { return ordered };
             let Some((owner, queue)) = queues.get_mut(index) else { return ordered };
             let Some((tokens, item)) = queue.pop_front() else { return ordered };
@@ -183,6 +177,20 @@ impl Fair {
             ordered.push(item);
         }
     }
+}
+
+/// Whose turn comes first. Of equals it is the one that is named first.
+fn turn(clocks: &BTreeMap<Arc<str>, Clocks>, a: &Owner, b: &Owner) -> Ordering {
+    let clock = |owner: &Owner| {
+        let of = clocks.get(&owner.tenant.name).copied().unwrap_or_default();
+        (of.tenant, class_clock(&of, owner))
+    };
+    let ((a_tenant, a_class), (b_tenant, b_class)) = (clock(a), clock(b));
+    a_tenant
+        .total_cmp(&b_tenant)
+        .then_with(|| a.tenant.name.cmp(&b.tenant.name))
+        .then_with(|| a_class.total_cmp(&b_class))
+        .then_with(|| b.priority.cmp(&a.priority))
 }
 
 fn advance(clocks: &mut Clocks, owner: &Owner, tokens: u32) {
