@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from typing import Literal, Optional, Union
+from typing import Literal
 
 import openai
 from openai import AsyncOpenAI, BadRequestError, NotFoundError, OpenAI
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from checks import FRANCE, URL, refused, run
 from responses_types import check_response, check_stream, raw
+from shapes import Drawing, Step
 
 client = OpenAI(base_url=URL + "/v1", api_key="none", max_retries=0)
 MODEL = client.models.list().data[0].id
@@ -29,26 +30,6 @@ CALL = {
     "parallel_tool_calls": False,
     "max_output_tokens": 120,
 }
-
-
-class Circle(BaseModel):
-    kind: Literal["circle"]
-    radius: int = Field(ge=1, le=9)
-
-
-class Square(BaseModel):
-    kind: Literal["square"]
-    side: int = Field(ge=1, le=9)
-
-
-class Drawing(BaseModel):
-    shape: Union[Circle, Square]
-    note: Optional[bool]
-
-
-class Step(BaseModel):
-    name: Literal["walk", "stop"]
-    after: Optional["Step"]
 
 
 def an_answer_has_all_its_parts():

@@ -2,12 +2,13 @@
 
 import json
 from enum import Enum
-from typing import Literal, Optional, Union
+from typing import Literal, Optional
 
 from openai import BadRequestError, LengthFinishReasonError, OpenAI
 from pydantic import BaseModel, Field
 
 from checks import QUESTION, URL, refused, run
+from shapes import Circle, Drawing, Square, Step
 
 client = OpenAI(base_url=URL + "/v1", api_key="none", max_retries=0)
 MODEL = client.models.list().data[0].id
@@ -30,30 +31,6 @@ class Country(BaseModel):
     towns: list[Town] = Field(max_length=2)
     population: int = Field(ge=0, le=100)
     motto: Optional[Literal["liberty", "unity"]]
-
-
-class Circle(BaseModel):
-    kind: Literal["circle"]
-    radius: int = Field(ge=1, le=9)
-
-
-class Square(BaseModel):
-    kind: Literal["square"]
-    side: int = Field(ge=1, le=9)
-
-
-class Drawing(BaseModel):
-    """A union, by `anyOf`."""
-
-    shape: Union[Circle, Square]
-    note: Union[bool, None]
-
-
-class Step(BaseModel):
-    """Refers to itself."""
-
-    name: Literal["walk", "stop"]
-    after: Optional["Step"]
 
 
 WALK = '{"name":"walk","after":{"name":"stop","after":null}}'

@@ -65,6 +65,16 @@ fn chat(wish: &Wish) -> Value {
     if let Some(function) = &wish.tools {
         request["tools"] = json!([{"type": "function", "function": function}]);
     }
+    as_openai_says(wish, &mut request);
+    if let Some(schema) = &wish.schema {
+        request["response_format"] =
+            json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}});
+    }
+    request
+}
+
+/// What both of OpenAI's APIs call the same.
+fn as_openai_says(wish: &Wish, request: &mut Value) {
     if let Some(choice) = wish.choice {
         request["tool_choice"] = choice.into();
         request["parallel_tool_calls"] = false.into();
@@ -72,11 +82,6 @@ fn chat(wish: &Wish) -> Value {
     if let Some(stop) = wish.stop {
         request["stop"] = stop.into();
     }
-    if let Some(schema) = &wish.schema {
-        request["response_format"] =
-            json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}});
-    }
-    request
 }
 
 fn responses(wish: &Wish) -> Value {
@@ -89,13 +94,7 @@ fn responses(wish: &Wish) -> Value {
         tool["type"] = "function".into();
         request["tools"] = json!([tool]);
     }
-    if let Some(choice) = wish.choice {
-        request["tool_choice"] = choice.into();
-        request["parallel_tool_calls"] = false.into();
-    }
-    if let Some(stop) = wish.stop {
-        request["stop"] = stop.into();
-    }
+    as_openai_says(wish, &mut request);
     if let Some(schema) = &wish.schema {
         request["text"] = json!({"format": {"type": "json_schema", "name": "n", "strict": true, "schema": schema}});
     }
