@@ -93,6 +93,8 @@ pub(crate) struct Scheduler<C> {
     patience: Instant,
     /// Follow grammars beside the engine thread.
     workers: Workers,
+    /// When a session was last given a sequence.
+    changed_hands: Duration,
     /// Whether wrong guesses can be taken back: the model can step back.
     can_reject: bool,
     /// Counts the work that sessions were given.
@@ -136,6 +138,7 @@ impl<C: Clock> Scheduler<C> {
             adapter: None,
             patience: Instant::now(),
             workers: Workers::new(),
+            changed_hands: Duration::ZERO,
             can_reject: true,
             uses: 0,
             steps,

@@ -16,9 +16,6 @@ use crate::options::{Priority, Tenant};
 /// How far a clock may run ahead of that of somebody who waits before a place is
 /// taken away, in tokens by weight. Less: fairer. More: fewer states moved.
 const LEAD: f64 = 256.0;
-/// Tokens that a run is served before it gives way to another one of its owner that
-/// has waited for long.
-pub(super) const TURN: u32 = 256;
 /// The same as [`LEAD`] between priorities of one tenant, for the higher one.
 const LEAD_OVER_LOWER: f64 = 16.0;
 

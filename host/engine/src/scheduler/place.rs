@@ -124,6 +124,19 @@ impl<C: Clock> Scheduler<C> {
             Some(_) => return true,
             None => return false,
         }
+        if !self.place_afresh(id) {
+            return false;
+        }
+        let now = self.clock.now();
+        self.changed_hands = now;
+        if let Some(sequence) = self.sequences.get_mut(&id) {
+            sequence.placed_at = Some(now);
+        }
+        true
+    }
+
+    /// [`Scheduler::place`] for a session that has no sequence.
+    fn place_afresh(&mut self, id: SessionId) -> bool {
         if let Some(snapshot) = self.sequences.get(&id).and_then(|sequence| sequence.snapshot.clone()) {
             let room = self.make_room(snapshot.len);
             let Some(seq) = room.then(|| self.take_sequence()).flatten() else { return false };
@@ -276,6 +289,7 @@ impl<C: Clock> Scheduler<C> {
     /// Gives back a session's cells and its sequence.
     pub(super) fn release(&mut self, sequence: &mut Sequence) {
         sequence.turn = 0;
+        sequence.placed_at = None;
         if let Some(seq) = sequence.seq.take() {
             self.backend.truncate(seq, 0);
             self.cells.give_sequence(seq);

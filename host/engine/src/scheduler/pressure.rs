@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::fair::Owner;
 use super::sequence::{Sequence, Wait, Work};
-use super::{Progress, Scheduler, fair};
+use super::{Progress, Scheduler};
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
@@ -38,7 +38,7 @@ impl<C: Clock> Scheduler<C> {
                     run.outbox.flush_overdue(now);
                     if run.deadline.is_some_and(|deadline| now >= deadline) {
                         late.push(id);
-                    } else if sequence.seq.is_none() && overdue(run.wait.blocked, max_wait, now) {
+                    } else if sequence.seq.is_none() && overdue(self.in_vain_since(&run.wait), max_wait, now) {
                         given_up.push(id);
                     }
                 }
@@ -75,7 +75,7 @@ impl<C: Clock> Scheduler<C> {
     /// long to wait.
     pub(super) fn relieve(&mut self, blocked: &[SessionId], now: Duration) -> Progress {
         // An idle session loses nothing by it.
-        if !blocked.is_empty() && self.park_an_idle_one() {
+        if !blocked.is_empty() && (self.park_an_idle_one() || self.change_turns(blocked, now)) {
             self.report();
             return Progress::Worked;
         }
@@ -108,15 +108,15 @@ impl<C: Clock> Scheduler<C> {
         let Some(waiter) = blocked.iter().find_map(unplaced) else { return false };
         // Between runs of one owner there is no hurry: each goes to its end, unless
         // that takes so long that the others would be refused.
-        let waited = waiter.wait().and_then(|wait| wait.blocked).map(|since| now.saturating_sub(since));
-        let waits_long = waited.is_some_and(|waited| waited >= self.config.max_wait / 4);
+        let turn = self.turn();
+        let waits_long = overdue(waiter.wait().and_then(|wait| wait.blocked), turn, now);
         let placed = self.at_work.iter().filter_map(|&id| Some((id, self.sequences.get(&id)?)));
         let runs = placed.filter_map(|(id, sequence)| match &sequence.work {
             Work::Run(run) if sequence.seq.is_some() => Some((id, sequence, run.wait.asked)),
             _ => None,
         });
         let yielding = runs.filter(|(_, holder, _)| {
-            let had_its_turn = holder.owner == waiter.owner && waits_long && holder.turn >= fair::TURN;
+            let had_its_turn = holder.owner == waiter.owner && waits_long && overdue(holder.placed_at, turn, now);
             had_its_turn || self.fair.must_yield(&holder.owner, &waiter.owner)
         });
         let victim = yielding.max_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
@@ -129,6 +129,19 @@ impl<C: Clock> Scheduler<C> {
             wait.since = now;
         }
         true
+    }
+
+    /// How long a run keeps its place while others of its owner wait for one: in
+    /// time, because what counts is how long they wait, and tokens come the slower
+    /// the more runs there are.
+    fn turn(&self) -> Duration {
+        self.config.max_wait / 4
+    }
+
+    /// Since when a run without a place has waited in vain. As long as places change
+    /// hands its turn will come, however many are before it.
+    fn in_vain_since(&self, wait: &Wait) -> Option<Duration> {
+        wait.blocked.map(|since| since.max(self.changed_hands))
     }
 
     /// Ends a run whose cells are needed; its session says so once.
@@ -176,7 +189,7 @@ impl<C: Clock> Scheduler<C> {
             Work::Idle => None,
             Work::Prefill(prefill) => prefill.wait.blocked.map(|since| since + max_wait),
             Work::Run(run) => {
-                let blocked = run.wait.blocked.map(|since| since + max_wait);
+                let blocked = self.in_vain_since(&run.wait).map(|since| since + max_wait);
                 [blocked, run.deadline, run.outbox.due_at()].into_iter().flatten().min()
             }
         });

@@ -51,6 +51,8 @@ pub(super) struct Sequence {
     pub(super) seq: Option<SeqId>,
     /// Tokens that it was served since it has that.
     pub(super) turn: u32,
+    /// When it was given that.
+    pub(super) placed_at: Option<Duration>,
     /// Logits after the last token, where all are decoded.
     pub(super) logits: Option<Vec<f32>>,
     /// What keeps what it says within a grammar.
@@ -182,6 +184,7 @@ impl Sequence {
             used: 0,
             seq: None,
             turn: 0,
+            placed_at: None,
             logits: None,
             guide: None,
             evicted: false,

@@ -154,11 +154,28 @@ impl<C: Clock> Scheduler<C> {
         true
     }
 
-    /// Parks the session that has done nothing for the longest time. False:
-    /// there is none, or no room.
+    /// Parks the session that has done nothing for the longest time, or else a run
+    /// whose reader has not taken what it said. False: there is none, or no room.
     pub(super) fn park_an_idle_one(&mut self) -> bool {
         let idle = self.sequences.iter().filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0);
         let oldest = idle.min_by_key(|(id, s)| (s.used, **id)).map(|(&id, _)| id);
-        oldest.is_some_and(|id| self.park(id))
+        oldest.is_some_and(|id| self.park(id)) || self.park_a_stalled_one()
+    }
+
+    /// Parks a run that cannot go on before its reader takes what it said: who reads
+    /// nothing must not keep a place from those who do.
+    fn park_a_stalled_one(&mut self) -> bool {
+        let stalled = self.at_work.iter().copied().find(|id| {
+            self.sequences.get(id).is_some_and(|sequence| {
+                let waits = matches!(&sequence.work, Work::Run(run) if !run.outbox.has_room());
+                waits && sequence.seq.is_some()
+            })
+        });
+        let Some(id) = stalled else { return false };
+        if !self.park(id) {
+            // Its tokens say how to compute it again.
+            self.release_by_id(id);
+        }
+        true
     }
 }

@@ -138,3 +138,76 @@ fn of_runs_that_cannot_move_the_lowest_priority_gives_way() {
     bench.settle();
     assert_eq!(drain(&first).finish, Some(Finish::Length), "and the other one goes on afterwards");
 }
+
+/// Runs that hold to their answers whatever the steps take: the reads of all of them
+/// until each has ended.
+fn ends(bench: &mut Bench, readers: &[Reader], within: usize) -> Vec<(usize, Option<Finish>)> {
+    let mut ends = vec![(0, None); readers.len()];
+    for _ in 0..within {
+        bench.scheduler.step();
+        for ((tokens, finish), reader) in ends.iter_mut().zip(readers) {
+            let all = drain(reader);
+            *tokens += all.tokens.len();
+            *finish = all.finish.or(*finish);
+        }
+        if ends.iter().all(|(_, finish)| finish.is_some()) {
+            break;
+        }
+    }
+    ends
+}
+
+#[test]
+fn runs_of_one_owner_take_turns_however_slow_the_steps_are() {
+    let mut fake = Fake::default();
+    fake.limits.sequences = 4;
+    (fake.limits.kv_cells, fake.limits.sequence_tokens) = (100_000, 100_000);
+    let config = EngineConfig { max_draft: 0, ..EngineConfig::default() };
+    // A second a token: a run of fifty takes longer than anybody may wait.
+    let mut bench = Bench::timed(fake, config, Duration::from_secs(1), CHEAP);
+    let own = tenant("t", 1);
+    let first = bench.open_for(own, Priority::Normal);
+    let mut reply = bench.prefill(first, 4);
+    bench.until(|_| reply.try_recv().is_ok());
+    // Choices of one request: they begin where its prompt ends, and have their first
+    // token at once.
+    let ids: Vec<SessionId> = (0..12).map(|_| bench.fork(first)).collect();
+    let options = GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(50) };
+    let readers: Vec<Reader> = ids.into_iter().map(|id| bench.generate(id, options.clone())).collect();
+    let ends = ends(&mut bench, &readers, 2000);
+    assert!(ends.iter().all(|end| *end == (50, Some(Finish::Length))), "{ends:?}");
+    assert_eq!(bench.metrics.preempted.get(), 0);
+    assert!(bench.metrics.parked.get() >= 8, "those with a place gave it up: {}", bench.metrics.parked.get());
+}
+
+#[test]
+fn who_reads_nothing_keeps_no_place_from_others() {
+    for snapshot in [true, false] {
+        let mut fake = Fake::default();
+        fake.limits.sequences = 3;
+        fake.abilities.snapshot = snapshot;
+        (fake.limits.kv_cells, fake.limits.sequence_tokens) = (100_000, 100_000);
+        let config = EngineConfig { outbox_tokens: 16, max_draft: 0, ..EngineConfig::default() };
+        let mut bench = Bench::timed(fake, config, STEP, CHEAP);
+        let stalled = runs(&mut bench, &tenant("silent", 1), Priority::Normal, 3);
+        while bench.scheduler.step() == Progress::Worked {}
+        let id = bench.open_for(tenant("other", 1), Priority::Normal);
+        let mut reply = bench.prefill(id, 4);
+        let begin = bench.fake.fills().len();
+        bench.until(|_| reply.try_recv().is_ok());
+        assert!(bench.fake.fills().len() - begin <= 3, "at once, and not when others give up");
+        let run = bench.generate(id, GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(12) });
+        bench.until(|_| drain(&run).finish.is_some());
+        bench.close(id);
+        // And who was silent finds the answer as it would have been.
+        let mut silent = vec![0; 3];
+        for _ in 0..200 {
+            bench.scheduler.step();
+            for (count, reader) in silent.iter_mut().zip(&stalled) {
+                *count += drain(reader).tokens.len();
+            }
+        }
+        assert!(silent.iter().all(|&n| n > 100), "snapshots {snapshot}: {silent:?}");
+        assert_eq!(bench.metrics.preempted.get(), 0);
+    }
+}
