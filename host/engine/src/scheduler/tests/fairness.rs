@@ -171,7 +171,7 @@ fn runs_of_one_owner_take_turns_however_slow_the_steps_are() {
     bench.until(|_| reply.try_recv().is_ok());
     // Choices of one request: they begin where its prompt ends, and have their first
     // token at once.
-    let ids: Vec<SessionId> = (0..12).map(|_| bench.fork(first)).collect();
+    let ids: Vec<SessionId> = (0..12).map(|_| bench.fork(first).unwrap()).collect();
     let options = GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(50) };
     let readers: Vec<Reader> = ids.into_iter().map(|id| bench.generate(id, options.clone())).collect();
     let ends = ends(&mut bench, &readers, 2000);
