@@ -41,6 +41,15 @@ pub enum BodyError {
         /// How long it was waited for.
         silence: Duration,
     },
+    /// The client sent too little in the time it had: the body would hold what
+    /// its request holds for as long as the client likes.
+    #[error("the request body came more slowly than {rate} bytes a second, after {} s of waiting", waited.as_secs())]
+    TooSlow {
+        /// The least that is to come in a second, in bytes.
+        rate: u64,
+        /// How long the client was waited for in all.
+        waited: Duration,
+    },
     /// The connection broke or the framing was wrong.
     #[error("the request body broke off: {0}")]
     Broken(Arc<hyper::Error>),
@@ -52,6 +61,7 @@ impl BodyError {
         let (status, code) = match self {
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::TimedOut { .. } => (StatusCode::REQUEST_TIMEOUT, "body_timeout"),
+            Self::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "body_too_slow"),
             Self::Broken(_) => (StatusCode::BAD_REQUEST, "body_broken"),
         };
         HostError::new(status, code, format!("{self}.")).closing()
@@ -93,6 +103,9 @@ impl Fault {
 pub(crate) struct BodyLimits {
     pub(crate) bytes: u64,
     pub(crate) silence: Duration,
+    /// Bytes that the client is to send for each second that it is waited for
+    /// beyond `silence`. Zero: as slowly as it likes.
+    pub(crate) rate: u64,
     pub(crate) linger: Linger,
 }
 
@@ -115,14 +128,18 @@ pub struct RequestBody {
     inner: Option<Incoming>,
     read: u64,
     limits: BodyLimits,
-    silence: Option<Pin<Box<Sleep>>>,
+    patience: Option<Pin<Box<Sleep>>>,
+    /// Since when the client is waited for, while it is.
+    waits_since: Option<Instant>,
+    /// How long it was waited for before that.
+    waited: Duration,
     fault: Arc<Fault>,
     counted: Counter,
 }
 
 impl RequestBody {
     pub(crate) fn new(inner: Incoming, limits: BodyLimits, fault: Arc<Fault>, counted: Counter) -> Self {
-        Self { inner: Some(inner), read: 0, limits, silence: None, fault, counted }
+        Self { inner: Some(inner), read: 0, limits, patience: None, waits_since: None, waited: Duration::ZERO, fault, counted }
     }
 
     fn fail(&mut self, error: BodyError) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
@@ -152,10 +169,39 @@ impl RequestBody {
         });
     }
 
-    /// The client must go on sending: no frame for too long is a failure.
-    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let silence = self.limits.silence;
-        self.silence.get_or_insert_with(|| Box::pin(tokio::time::sleep(silence))).as_mut().poll(cx)
+    /// The client must go on sending: no frame for too long is a failure, and so are
+    /// too few bytes in all the time that it was waited for. What the reader takes
+    /// its time for is not the client's.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<BodyError> {
+        let BodyLimits { silence, rate, .. } = self.limits;
+        let now = Instant::now();
+        let since = *self.waits_since.get_or_insert(now);
+        let left = self.allowance().map_or(Duration::MAX, |all| all.saturating_sub(self.waited));
+        let until = since + silence.min(left);
+        let patience = self.patience.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if patience.deadline() != until {
+            patience.as_mut().reset(until);
+        }
+        ready!(patience.as_mut().poll(cx));
+        Poll::Ready(match left < silence {
+            true => BodyError::TooSlow { rate, waited: self.waited + since.elapsed() },
+            false => BodyError::TimedOut { silence },
+        })
+    }
+
+    /// How long the client may be waited for in all, by what it has sent. None: as
+    /// long as it likes.
+    fn allowance(&self) -> Option<Duration> {
+        let BodyLimits { silence, rate, .. } = self.limits;
+        let earned = Duration::from_secs(self.read.checked_div(rate)?);
+        Some(silence.saturating_add(earned))
+    }
+
+    /// Something has come.
+    fn stop_waiting(&mut self) {
+        if let Some(since) = self.waits_since.take() {
+            self.waited += since.elapsed();
+        }
     }
 }
 
@@ -166,7 +212,11 @@ impl Body for RequestBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let Some(inner) = this.inner.as_mut() else { return Poll::Ready(None) };
-        match Pin::new(inner).poll_frame(cx) {
+        let polled = Pin::new(inner).poll_frame(cx);
+        if polled.is_ready() {
+            this.stop_waiting();
+        }
+        match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 let len = frame.data_ref().map_or(0, |data| data.len() as u64);
                 this.read = this.read.saturating_add(len);
@@ -174,16 +224,13 @@ impl Body for RequestBody {
                 if this.read > this.limits.bytes {
                     return this.fail(BodyError::TooLarge { limit: this.limits.bytes });
                 }
-                if let Some(sleep) = this.silence.as_mut() {
-                    sleep.as_mut().reset(Instant::now() + this.limits.silence);
-                }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => this.fail(BodyError::Broken(Arc::new(error))),
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => {
-                ready!(this.poll_silence(cx));
-                this.fail(BodyError::TimedOut { silence: this.limits.silence })
+                let error = ready!(this.poll_patience(cx));
+                this.fail(error)
             }
         }
     }

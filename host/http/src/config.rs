@@ -21,6 +21,10 @@ pub struct HttpConfig {
     /// Longest silence while a request body is being waited for. Longer is
     /// answered with 408.
     pub body_timeout: Duration,
+    /// Bytes of a request body that are to come for each second that its client is
+    /// waited for, after the first `body_timeout`. Slower ones are answered with 408:
+    /// a body that comes drop by drop holds an instance all the while. Zero: any pace.
+    pub body_rate: u64,
     /// How long a connection without a request is kept.
     pub idle_timeout: Duration,
     /// How long a client may leave a write without any progress before it is
@@ -44,6 +48,7 @@ impl Default for HttpConfig {
             max_streams: 128,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
+            body_rate: 500,
             idle_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             drain_deadline: Duration::from_secs(30),

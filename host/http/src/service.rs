@@ -69,7 +69,12 @@ impl<H: Handler> Shared<H> {
 
     async fn respond(&self, mut request: Request<Incoming>) -> Result<Response<ResponseBody>, HostError> {
         let linger = linger(&request);
-        let limits = BodyLimits { bytes: self.config.max_body_bytes, silence: self.config.body_timeout, linger };
+        let limits = BodyLimits {
+            bytes: self.config.max_body_bytes,
+            silence: self.config.body_timeout,
+            rate: self.config.body_rate,
+            linger,
+        };
         let fault = Arc::new(Fault::default());
         let checked = check::check(&mut request, &self.config, &self.local);
         let mut request =

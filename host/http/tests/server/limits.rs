@@ -71,7 +71,7 @@ async fn a_client_that_asks_first_is_refused_without_a_body() {
 
 #[tokio::test]
 async fn a_body_that_stops_is_408() {
-    let config = HttpConfig { body_timeout: Duration::from_millis(100), ..HttpConfig::default() };
+    let config = HttpConfig { body_timeout: Duration::from_millis(100), body_rate: 0, ..HttpConfig::default() };
     let server = start(
         config,
         handler_fn(|request: http::Request<RequestBody>| async move {
@@ -86,6 +86,33 @@ async fn a_body_that_stops_is_408() {
     client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc").await;
     let answer = client.until("}}").await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_that_comes_drop_by_drop_is_408() {
+    let config = HttpConfig { body_timeout: Duration::from_millis(200), body_rate: 1000, ..HttpConfig::default() };
+    let server = start(config, handler_fn(echo_length)).await;
+    // Never silent for long, and yet of no use.
+    let mut client = Client::connect(server.addr).await;
+    client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n").await;
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < Duration::from_secs(5) && client.0.write_all(b"x").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if begin.elapsed() > Duration::from_millis(400) {
+            break;
+        }
+    }
+    let answer = client.until("}}").await;
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("body_too_slow"), "{answer}");
+    // Slow, for longer than the silence that is allowed, but at a pace.
+    let mut client = Client::connect(server.addr).await;
+    client.send("POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 5000\r\n\r\n").await;
+    for _ in 0..50 {
+        client.send("x".repeat(100)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let answer = client.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("5000"), "{answer}");
 }
 
 #[tokio::test]
