@@ -20,6 +20,9 @@ pub enum Error {
     /// The engine has no room at the moment.
     #[error("the engine is at capacity; try again later")]
     Busy,
+    /// What the tenant may keep is used up.
+    #[error("{0}")]
+    Quota(String),
     /// The KV cells were taken back; the tokens must be prefilled again.
     #[error("the session's KV cells were reclaimed; prefill its tokens again")]
     Evicted,

@@ -195,11 +195,19 @@ pub struct Tenant {
     pub name: Arc<str>,
     /// Its part of the whole, beside the weights of the others. 0 counts as 1.
     pub weight: u32,
+    /// The most runs of it that are decoded at a time; further ones wait until one of
+    /// those is over. 0 counts as 1.
+    pub max_runs: u32,
+    /// The most sessions that it keeps saved, in all its scopes together.
+    pub max_saved: u32,
+    /// The most bytes of RAM that those take.
+    pub saved_bytes: u64,
 }
 
 impl Default for Tenant {
+    /// One that nothing limits beyond what the engine allows anybody.
     fn default() -> Self {
-        Self { name: Arc::from(""), weight: 1 }
+        Self { name: Arc::from(""), weight: 1, max_runs: u32::MAX, max_saved: u32::MAX, saved_bytes: u64::MAX }
     }
 }
 

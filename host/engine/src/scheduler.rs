@@ -93,6 +93,8 @@ pub(crate) struct Scheduler<C> {
     patience: Instant,
     /// Follow grammars beside the engine thread.
     workers: Workers,
+    /// Runs beyond what their tenants may have at a time, as of the latest batch.
+    held_back: BTreeSet<SessionId>,
     /// When a session was last given a sequence.
     changed_hands: Duration,
     /// Whether wrong guesses can be taken back: the model can step back.
@@ -138,6 +140,7 @@ impl<C: Clock> Scheduler<C> {
             adapter: None,
             patience: Instant::now(),
             workers: Workers::new(),
+            held_back: BTreeSet::new(),
             changed_hands: Duration::ZERO,
             can_reject: true,
             uses: 0,

@@ -356,9 +356,11 @@ impl<E: Kept> Ledger<E> {
         self.idle(now).filter(move |(_, entry, _)| !missed(entry)).map(move |(index, _, used)| (index, used + idle))
     }
 
-    /// Whether an engine is on its way out.
-    pub(super) fn unloads(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.state, State::Unloading))
+    /// Whether an engine is on its way out, or in, which after the end comes to the
+    /// same.
+    pub(super) fn moves(&self) -> bool {
+        let moves = |state: &State<E>| matches!(state, State::Claimed | State::Loading | State::Unloading);
+        self.entries.iter().any(|entry| moves(&entry.state))
     }
 
     /// Ends all: what is loaded is taken out, whoever uses it.

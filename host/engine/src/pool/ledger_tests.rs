@@ -214,11 +214,11 @@ fn nothing_is_left_after_the_end() {
     assert_eq!(bench.ledger.shut_down().len(), 1, "whoever uses it");
     assert_eq!(bench.ask(&mut second), "shut down");
     assert!(bench.ledger.finish(1, Ok(PLAIN), bench.now).is_some(), "nobody wants it");
-    assert!(bench.ledger.unloads());
+    assert!(bench.ledger.moves());
     bench.ledger.unloaded(0);
     bench.ledger.unloaded(1);
     bench.release(0);
-    assert!(!bench.ledger.unloads() && bench.loaded().is_empty());
+    assert!(!bench.ledger.moves() && bench.loaded().is_empty());
 }
 
 #[derive(Debug, Clone)]

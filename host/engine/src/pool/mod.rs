@@ -217,11 +217,11 @@ impl ModelPool {
         for (index, engine) in engines {
             work::end(&self.shared, index, engine).await;
         }
-        // Those that were on their way out before.
+        // Those that were on their way before, out or in.
         loop {
             let mut changed = std::pin::pin!(self.shared.changed.notified());
             changed.as_mut().enable();
-            if !self.shared.ledger().unloads() {
+            if !self.shared.ledger().moves() {
                 return;
             }
             changed.await;

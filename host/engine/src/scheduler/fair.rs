@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn owner(name: &str, weight: u32, priority: Priority) -> Owner {
-        Owner { tenant: Tenant { name: name.into(), weight }, priority }
+        Owner { tenant: Tenant { name: name.into(), weight, ..Tenant::default() }, priority }
     }
 
     /// Serves whoever is first, ten tokens at a time, and counts.

@@ -1,6 +1,7 @@
 //! Filling the next batch: whose tokens, and which guesses behind them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Scheduler;
@@ -13,6 +14,7 @@ use super::speculate::{Draft, Guessing, Odds, Source};
 use crate::backend::BatchEntry;
 use crate::clock::Clock;
 use crate::command::SessionId;
+use crate::options::Tenant;
 
 /// A run with more tokens than this to decode waits its turn as a prompt does: it
 /// was parked or given tokens, and must not make the others' step long.
@@ -68,10 +70,14 @@ impl<C: Clock> Scheduler<C> {
     fn candidates(&mut self) -> (Vec<Candidate>, Vec<Candidate>) {
         let mut decodes = Vec::new();
         let mut waiting = Vec::new();
+        self.held_back = self.beyond_limits();
         for &id in &self.at_work {
             let Some(sequence) = self.sequences.get(&id) else { continue };
             let todo = u32::try_from(sequence.todo()).unwrap_or(u32::MAX);
             let placed = sequence.seq.is_some();
+            if self.held_back.contains(&id) {
+                continue;
+            }
             let candidate = Candidate { id, todo, cells: todo, placed, adapter: sequence.adapter };
             let decodes_now = placed && todo <= DECODE_TOKENS;
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
@@ -94,6 +100,30 @@ impl<C: Clock> Scheduler<C> {
             candidate.todo = candidate.todo.saturating_sub(known).max(1);
         }
         (decodes, waiting)
+    }
+
+    /// Runs that wait because as many as their tenant may have go on already: those
+    /// that were asked for last.
+    fn beyond_limits(&self) -> BTreeSet<SessionId> {
+        let mut runs: BTreeMap<&Arc<str>, (usize, Vec<(Duration, SessionId)>)> = BTreeMap::new();
+        for &id in &self.at_work {
+            let Some(sequence) = self.sequences.get(&id) else { continue };
+            let Work::Run(run) = &sequence.work else { continue };
+            let Tenant { name, max_runs, .. } = &sequence.owner.tenant;
+            // Most have no limit, and then there is nothing to be counted.
+            if *max_runs == u32::MAX {
+                continue;
+            }
+            let (most, of_tenant) = runs.entry(name).or_default();
+            *most = (*max_runs).max(1) as usize;
+            of_tenant.push((run.wait.asked, id));
+        }
+        let beyond = runs.into_values().filter(|(most, of_tenant)| of_tenant.len() > *most);
+        let last = beyond.flat_map(|(most, mut of_tenant)| {
+            of_tenant.sort_unstable();
+            of_tenant.split_off(most)
+        });
+        last.map(|(_, id)| id).collect()
     }
 
     /// In the order of service: by whose turn it is, and for one owner by how long they wait.

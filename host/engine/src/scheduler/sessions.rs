@@ -6,7 +6,7 @@ use super::Scheduler;
 use super::cells::Holder;
 use super::guide::Guide;
 use super::sequence::{Sequence, Work};
-use super::snapshot::Saved;
+use super::snapshot::{Saved, Shelved};
 use crate::Token;
 use crate::clock::Clock;
 use crate::command::{NewSession, SessionId};
@@ -143,11 +143,29 @@ impl<C: Clock> Scheduler<C> {
                 "{most} sessions are saved already; save under a name of theirs"
             )));
         }
+        let tenant = sequence.owner.tenant.clone();
+        let before = Shelved::of(&self.shelf, &tenant.name, &key);
+        if before.count >= tenant.max_saved {
+            return Err(Error::Quota(format!(
+                "{} sessions are saved already, which is all that may be; save under a name of theirs",
+                before.count
+            )));
+        }
         let has_state = sequence.in_kv() > 0;
         let guide = sequence.guide.as_ref().map(|guide| (guide.grammar().clone(), guide.since()));
         let more = sequence.tokens.len() * size_of::<Token>()
             + sequence.logits.as_ref().map_or(0, |row| size_of_val(row.as_slice()))
             + guide.as_ref().map_or(0, |(grammar, _)| grammar.bytes());
+        // A state is as large as those of its length were before.
+        let expected = f64::from(sequence.in_kv()) * self.bytes_a_token;
+        let wanted = before.bytes.saturating_add(more as u64).saturating_add(expected as u64);
+        if wanted > tenant.saved_bytes {
+            return Err(Error::Quota(format!(
+                "saved sessions may take {} bytes, and with this one they would take {wanted}; rewind it, or save it \
+                 under a name of theirs",
+                tenant.saved_bytes
+            )));
+        }
         // Given back first: a state that is saved again needs its place once.
         let before = self.shelf.remove(&key);
         let snapshot = self.snapshot(id);
@@ -164,7 +182,8 @@ impl<C: Clock> Scheduler<C> {
             pure: sequence.pure,
             adapter: sequence.adapter,
             guide,
-            _charge: Arc::new(charge),
+            tenant: tenant.name,
+            charge: Arc::new(charge),
         };
         self.shelf.insert(key, saved);
         Ok(())

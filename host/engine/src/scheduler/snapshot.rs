@@ -52,8 +52,32 @@ pub(super) struct Saved {
     pub(super) adapter: Option<usize>,
     /// Its grammar, and where that began.
     pub(super) guide: Option<(Grammar, usize)>,
+    /// The name of the tenant that keeps it.
+    pub(super) tenant: Arc<str>,
     /// For all of it but the snapshot.
-    pub(super) _charge: Arc<Charge>,
+    pub(super) charge: Arc<Charge>,
+}
+
+impl Saved {
+    /// What it takes of the RAM for states.
+    fn bytes(&self) -> u64 {
+        self.charge.bytes + self.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes())
+    }
+}
+
+/// What a tenant has saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Shelved {
+    pub(super) count: u32,
+    pub(super) bytes: u64,
+}
+
+impl Shelved {
+    /// What `tenant` has saved, but for what stands under `key`.
+    pub(super) fn of(shelf: &Shelf, tenant: &str, key: &(Arc<str>, String)) -> Self {
+        let own = shelf.iter().filter(|(at, saved)| &*saved.tenant == tenant && *at != key);
+        own.fold(Self::default(), |sum, (_, saved)| Self { count: sum.count + 1, bytes: sum.bytes + saved.bytes() })
+    }
 }
 
 /// What is saved, by scope and name.
@@ -155,20 +179,20 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// Parks the session that has done nothing for the longest time, or else a run
-    /// whose reader has not taken what it said. False: there is none, or no room.
+    /// that cannot go on. False: there is none, or no room.
     pub(super) fn park_an_idle_one(&mut self) -> bool {
         let idle = self.sequences.iter().filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0);
         let oldest = idle.min_by_key(|(id, s)| (s.used, **id)).map(|(&id, _)| id);
         oldest.is_some_and(|id| self.park(id)) || self.park_a_stalled_one()
     }
 
-    /// Parks a run that cannot go on before its reader takes what it said: who reads
-    /// nothing must not keep a place from those who do.
+    /// Parks a run that cannot go on before its reader takes what it said, or before
+    /// another run of its tenant is over: neither may keep a place from others.
     fn park_a_stalled_one(&mut self) -> bool {
         let stalled = self.at_work.iter().copied().find(|id| {
             self.sequences.get(id).is_some_and(|sequence| {
-                let waits = matches!(&sequence.work, Work::Run(run) if !run.outbox.has_room());
-                waits && sequence.seq.is_some()
+                let Work::Run(run) = &sequence.work else { return false };
+                sequence.seq.is_some() && (self.held_back.contains(id) || !run.outbox.has_room())
             })
         });
         let Some(id) = stalled else { return false };

@@ -12,6 +12,8 @@ pub(super) fn error(error: engine::Error) -> Error {
         engine::Error::InvalidArgument(text) => Error::InvalidArgument(text),
         engine::Error::ContextFull { free } => Error::ContextFull(free),
         engine::Error::Busy => Error::Busy,
+        // What is kept between requests is memory of the host.
+        engine::Error::Quota(_) => Error::Quota(QuotaKind::Memory),
         engine::Error::Evicted => Error::Evicted,
         engine::Error::Unsupported(text) => Error::Unsupported(text),
         engine::Error::Cancelled => Error::Cancelled,

@@ -13,7 +13,7 @@ const LONGEST: u32 = 1000;
 const CHUNK: u32 = 8;
 
 fn tenant(name: &str, weight: u32) -> Tenant {
-    Tenant { name: name.into(), weight }
+    Tenant { name: name.into(), weight, ..Tenant::default() }
 }
 
 fn bench_of(base: Duration, token: Duration) -> Bench {

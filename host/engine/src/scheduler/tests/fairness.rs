@@ -3,7 +3,7 @@
 use super::*;
 
 fn tenant(name: &str, weight: u32) -> Tenant {
-    Tenant { name: name.into(), weight }
+    Tenant { name: name.into(), weight, ..Tenant::default() }
 }
 
 fn few_sequences(sequences: u32) -> Bench {
@@ -210,4 +210,31 @@ fn who_reads_nothing_keeps_no_place_from_others() {
         assert!(silent.iter().all(|&n| n > 100), "snapshots {snapshot}: {silent:?}");
         assert_eq!(bench.metrics.preempted.get(), 0);
     }
+}
+
+#[test]
+fn a_tenant_has_no_more_runs_at_a_time_than_it_may() {
+    let mut bench = few_sequences(8);
+    let limited = Tenant { max_runs: 2, ..tenant("limited", 1) };
+    let ids: Vec<_> = (0..5).map(|_| bench.open_for(limited.clone(), Priority::Normal)).collect();
+    for &id in &ids {
+        let mut reply = bench.prefill(id, 4);
+        bench.until(|_| reply.try_recv().is_ok());
+    }
+    let readers: Vec<Reader> = ids.iter().map(|&id| bench.generate(id, endless())).collect();
+    let all: Vec<&Reader> = readers.iter().collect();
+    // Each has its first token from the logits of its prompt.
+    let going = |counts: &[usize]| -> Vec<bool> { counts.iter().map(|&n| n > 1).collect() };
+    let counts = count(&mut bench, &all, 100);
+    assert_eq!(going(&counts), [true, true, false, false, false], "{counts:?}");
+    // Those that are held back keep no place from others.
+    let others = runs(&mut bench, &tenant("other", 1), Priority::Normal, 6);
+    let of_others: Vec<&Reader> = others.iter().collect();
+    let counts = count(&mut bench, &of_others, 100);
+    assert!(counts.iter().all(|&n| n > 90), "{counts:?}");
+    // When one is over the next one goes on.
+    bench.close(ids[0]);
+    count(&mut bench, &all[1..], 50);
+    let counts = count(&mut bench, &all[1..], 50);
+    assert_eq!(going(&counts), [true, true, false, false], "{counts:?}");
 }

@@ -295,7 +295,7 @@ fn runs_begun_and_dropped_over_and_over_leave_the_others_their_grammars() {
 }
 
 fn tenant(name: &str) -> Tenant {
-    Tenant { name: name.into(), weight: 1 }
+    Tenant { name: name.into(), ..Tenant::default() }
 }
 
 /// A grammar that takes the whole of its time at each token.
