@@ -25,7 +25,8 @@ impl Plan {
     /// # Errors
     /// A place of the plan is not there, the plan was enforced already, the
     /// kernel refuses what it should have, or, with [`Policy::Required`], it
-    /// lacks a piece; then nothing was changed yet.
+    /// lacks a piece. Lacks that the kernel tells beforehand are found before
+    /// anything is changed.
     pub fn enforce(&self, policy: Policy) -> Result<Report, SandboxError> {
         let support = Support::probe();
         let missing = support.missing();
@@ -64,6 +65,9 @@ impl Plan {
         // Read back, not believed.
         let filtered = rustix::thread::secure_computing_mode() == Ok(SecureComputingMode::Filter);
         let (enforced, missing) = outcome(&confined, calls.is_some() && filtered, &support, missing);
+        if policy == Policy::Required && !missing.is_empty() {
+            return Err(SandboxError::Missing { kernel: support.kernel, missing });
+        }
         Ok(Report { policy, support, enforced, missing, calls, process: Some(process), absent: confined.absent })
     }
 }

@@ -131,7 +131,7 @@ fn allow(
     let rules = rules
         .add_rule(PathBeneath::new(opened.as_fd(), rights))
         .map_err(|source| SandboxError::Rule { path: path.to_owned(), source: Box::new(source) })?;
-    if rustix::fs::fstatfs(&opened).map_err(failed)?.f_type == PROC_SUPER_MAGIC.into() {
+    if rustix::fs::fstatfs(&opened).map_err(failed)?.f_type == PROC_SUPER_MAGIC {
         KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(opened);
     }
     Ok(rules)

@@ -20,7 +20,7 @@
 //!
 //! let plan = Plan::new()
 //!     .read("/srv/models")
-//!     .read_if_there("/sys/fs/cgroup")
+//!     .read_machine()
 //!     .write("/var/cache/nala")
 //!     .bind(3000)
 //!     .connect(Connect::None);
@@ -44,9 +44,12 @@
 //! on the ports in `bind`. Folders of the plan have to be there, so an empty
 //! cache is made before.
 //!
-//! What the host reads of itself while it serves has to be in the plan too:
-//! `/proc/self/smaps_rollup` and `/proc/self/maps` by [`Plan::read`], as files.
+//! What the host reads of itself while it serves is in [`Plan::read_machine`].
 //! Never give `/proc` or `/proc/self` as a folder: `mem` is in there.
+//!
+//! What happened before is not undone: files that are open stay open, and what
+//! was read stays in memory. So secrets are read after the walls stand, from
+//! places of the plan, or not kept longer than needed.
 //!
 //! # What it does not do
 //! It limits no memory and no CPU (control groups do), hides no process and no

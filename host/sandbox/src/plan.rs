@@ -1,6 +1,6 @@
 //! What the host will still need once it serves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -86,6 +86,17 @@ impl Plan {
         self
     }
 
+    /// Keeps reading what the kernel says of the machine and of this process:
+    /// processors, memory, control groups, and the process's own sizes and maps.
+    /// Not its environment, its open files or its memory, and of no other
+    /// process anything. C libraries read some of it, and so do metrics.
+    #[must_use]
+    pub fn read_machine(mut self) -> Self {
+        let places = MACHINE.iter().filter(|path| Path::new(path).exists());
+        self.read.extend(places.map(|path| Place { path: path.into(), absence: Absence::Reported }));
+        self
+    }
+
     /// Keeps reading and writing a file, or reading, writing, making, renaming
     /// and removing files and folders below one. Never device files, sockets,
     /// pipes or symbolic links, and never running what was written.
@@ -118,6 +129,27 @@ impl Plan {
         self
     }
 }
+
+/// What [`Plan::read_machine`] stands for. Only files of `/proc`, and never a
+/// folder of it: `mem` and `environ` would be in there.
+const MACHINE: &[&str] = &[
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/kernel/mm/hugepages",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/self/cgroup",
+    "/proc/self/maps",
+    "/proc/self/mountinfo",
+    "/proc/self/smaps_rollup",
+    "/proc/self/stat",
+    "/proc/self/statm",
+    "/proc/self/status",
+];
 
 /// What name resolution and TLS read, on one distribution or another.
 pub(crate) const NAMES: &[&str] = &[

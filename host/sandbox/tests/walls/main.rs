@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         trial("a_granted_program_runs_behind_the_same_walls", a_granted_program_runs),
         trial("a_kernel_without_landlock_is_reported_or_refused", a_kernel_without_landlock),
         trial("a_kernel_without_seccomp_is_reported_or_refused", a_kernel_without_seccomp),
+        trial("the_machine_can_be_read_and_no_memory", the_machine_can_be_read),
         trial("off_changes_nothing", off_changes_nothing),
         trial("a_missing_place_is_an_error_or_reported", a_missing_place),
         trial("the_report_is_for_people_and_machines", the_report),
@@ -187,6 +188,12 @@ fn a_kernel_without_seccomp() {
     assert!(found.report()["calls"].is_null());
     found.refused_by_landlock(&["read outside"]);
     found.worked(&["unix socket"]);
+}
+
+fn the_machine_can_be_read() {
+    let found = Yard::new().prisoner("machine");
+    found.worked(&["/proc/self/smaps_rollup", "/proc/self/maps", "/proc/self/cgroup", "/proc/meminfo"]);
+    found.refused_by_landlock(&["/proc/self/mem", "/proc/self/environ", "/proc/self/fd", "/proc/version"]);
 }
 
 fn off_changes_nothing() {

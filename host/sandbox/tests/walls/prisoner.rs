@@ -54,6 +54,7 @@ pub(crate) fn main(scene: &str) -> ExitCode {
         "spawning" => spawning(&mut diary),
         "no landlock" => no_landlock(&mut diary),
         "no seccomp" => no_seccomp(&mut diary),
+        "machine" => machine(&mut diary),
         "off" => {
             diary.enforce(&plan(), Policy::Off);
             few(&mut diary);
@@ -119,6 +120,16 @@ fn serving(diary: &mut Diary) {
         let waited = tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await;
         diary.tried("wait in time", waited.map_or(Ok(()), |()| Err(io::Error::other("it came"))));
     });
+}
+
+fn machine(diary: &mut Diary) {
+    diary.enforce(&plan().read_machine(), Policy::Required);
+    for name in ["smaps_rollup", "maps", "cgroup", "mem", "environ", "fd"] {
+        let path = format!("/proc/self/{name}");
+        diary.tried(&path, attempts::open(&path));
+    }
+    diary.tried("/proc/meminfo", attempts::open("/proc/meminfo"));
+    diary.tried("/proc/version", attempts::open("/proc/version"));
 }
 
 fn outbound(diary: &mut Diary) {
