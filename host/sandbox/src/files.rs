@@ -2,13 +2,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, RestrictSelfAttr,
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
 };
-use rustix::fs::{FileType, Mode, OFlags, PROC_SUPER_MAGIC};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::SandboxError;
@@ -30,11 +30,13 @@ const EXECUTE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir
 /// The rights among these that a single file can have.
 const OF_A_FILE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | Execute});
 
-/// Descriptors of files in `/proc`, open for as long as the process lives.
+/// The plan's places, open for as long as the process lives, without a right to
+/// read them.
 ///
-/// A rule belongs to the kernel's object for a file. Those of `/proc` are made
-/// anew when memory was short, and would have no rule then; one that is open
-/// stays.
+/// A rule belongs to the kernel's object for a file. In `/proc`, and in some
+/// network file systems, those are made anew after memory was short, and have no
+/// rule then: `/proc/self/status` could be read until `drop_caches`, and not
+/// after it. What is open stays.
 static KEPT: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 /// What came of it.
@@ -131,9 +133,7 @@ fn allow(
     let rules = rules
         .add_rule(PathBeneath::new(opened.as_fd(), rights))
         .map_err(|source| SandboxError::Rule { path: path.to_owned(), source: Box::new(source) })?;
-    if rustix::fs::fstatfs(&opened).map_err(failed)?.f_type == PROC_SUPER_MAGIC {
-        KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(opened);
-    }
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
     Ok(rules)
 }
 

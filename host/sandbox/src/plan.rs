@@ -89,7 +89,7 @@ impl Plan {
     /// Keeps reading what the kernel says of the machine and of this process:
     /// processors, memory, control groups, and the process's own sizes and maps.
     /// Not its environment, its open files or its memory, and of no other
-    /// process anything. C libraries read some of it, and so do metrics.
+    /// process anything, children included. C libraries read some of it, and so do metrics.
     #[must_use]
     pub fn read_machine(mut self) -> Self {
         let places = MACHINE.iter().filter(|path| Path::new(path).exists());

@@ -173,6 +173,8 @@ pub(crate) fn rights(diary: &mut Diary) {
     let mount = rustix::mount::mount("none", "cache", "tmpfs", rustix::mount::MountFlags::empty(), None);
     diary.tried("mount", mount.map_err(io::Error::from));
     let sets: CapabilitySets = rustix::thread::capabilities(None).unwrap();
+    let watch = rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::empty());
+    diary.tried("a call that is in no list", watch.map_err(io::Error::from));
     diary.tried("take capabilities", rustix::thread::set_capabilities(None, sets).map_err(io::Error::from));
     let core =
         rustix::process::getrlimit(Resource::Core).maximum.map_or_else(|| "none".to_owned(), |max| max.to_string());

@@ -122,6 +122,7 @@ fn only_ports_of_the_plan_are_connected_to() {
 fn what_was_given_up_stays_given_up() {
     let found = Yard::new().prisoner("strict");
     found.refused(&["become dumpable", "new user name space", "mount", "take capabilities"], "EPERM");
+    found.refused(&["a call that is in no list"], "ENOSYS");
     assert_eq!(found.get("size of core files"), "0");
     assert_eq!(found.get("status of NoNewPrivs"), "1");
     assert_eq!(found.get("status of Seccomp"), "2");
