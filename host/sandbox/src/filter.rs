@@ -14,6 +14,10 @@
 //!   libraries are written to survive; nothing is killed,
 //! - and only what is known to be dangerous gets `EPERM`.
 //!
+//! `strace -f -c nala-host up`, over loading a model, a chat, a stream, an
+//! embedding, metrics and draining, counts 63 different calls (x86_64, glibc).
+//! All but `clone3` are in the list, which is close to three times as long.
+//!
 //! # Why two
 //! A filter of seccompiler has one answer for all that does not match. The first
 //! filter knows numbers only and answers `ENOSYS`. The second answers `EPERM` to

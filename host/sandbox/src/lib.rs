@@ -47,6 +47,10 @@
 //! What the host reads of itself while it serves is in [`Plan::read_machine`].
 //! Never give `/proc` or `/proc/self` as a folder: `mem` is in there.
 //!
+//! For `nala-host up` on a model of the store that is: the models folder in
+//! `read`, [`Plan::read_machine`], the cache of components in `write`, the ports of
+//! `--listen` and `--admin-listen` in `bind`, nobody to connect to, and no program.
+//!
 //! What happened before is not undone: files that are open stay open, and what
 //! was read stays in memory. So secrets are read after the walls stand, from
 //! places of the plan, or not kept longer than needed.
