@@ -1,0 +1,179 @@
+//! What the host will still need once it serves.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// The rights that the process keeps. A new plan keeps none: no file, no port,
+/// no other host, no other program.
+///
+/// What is open already stays usable, and is not asked about: standard streams,
+/// listening sockets, mapped models, files that are being written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    pub(crate) read: Vec<Place>,
+    pub(crate) write: Vec<Place>,
+    pub(crate) bind: Vec<u16>,
+    pub(crate) connect: Connect,
+    pub(crate) spawn: Spawn,
+}
+
+/// A file, or a folder with all that is in it and will be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) absence: Absence,
+}
+
+/// What it means that a place is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Absence {
+    /// The plan is wrong.
+    Error,
+    /// The place is left out, and reported.
+    Reported,
+}
+
+/// Whom the process may connect to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connect {
+    /// Nobody. Without `connect(2)` and without datagrams, so not even a name
+    /// server is asked.
+    #[default]
+    None,
+    /// These TCP ports of any host. Names can be looked up: datagrams are free.
+    Ports(Vec<u16>),
+    /// Anybody.
+    Any,
+}
+
+/// Which programs the process may start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spawn {
+    /// None: no other program and no copy of itself.
+    #[default]
+    Forbidden,
+    /// These files, or what is in these folders. A child lives behind the same
+    /// walls, and needs a right of the plan for all it reads. What the dynamic
+    /// loader needs to start one is added by itself; with a loader that may be
+    /// run, and files that it may read, "only these" is a rule for the careless
+    /// and no wall.
+    Only(Vec<PathBuf>),
+}
+
+impl Plan {
+    /// A plan that keeps nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps reading a file, or a folder with all below it. Symbolic links are
+    /// followed now; one inside that leads out is refused later.
+    #[must_use]
+    pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
+        self.read.push(Place { path: path.into(), absence: Absence::Error });
+        self
+    }
+
+    /// Like [`Plan::read`], for what not every machine has.
+    #[must_use]
+    pub fn read_if_there(mut self, path: impl Into<PathBuf>) -> Self {
+        self.read.push(Place { path: path.into(), absence: Absence::Reported });
+        self
+    }
+
+    /// Keeps reading what the kernel says of the machine and of this process:
+    /// processors, memory, control groups, and the process's own sizes and maps.
+    /// Not its environment, its open files or its memory, and of no other
+    /// process anything, children included. C libraries read some of it, and so do metrics.
+    #[must_use]
+    pub fn read_machine(mut self) -> Self {
+        let places = MACHINE.iter().filter(|path| Path::new(path).exists());
+        self.read.extend(places.map(|path| Place { path: path.into(), absence: Absence::Reported }));
+        self
+    }
+
+    /// Keeps reading and writing a file, or reading, writing, making, renaming
+    /// and removing files and folders below one. Never device files, sockets,
+    /// pipes or symbolic links, and never running what was written.
+    #[must_use]
+    pub fn write(mut self, path: impl Into<PathBuf>) -> Self {
+        self.write.push(Place { path: path.into(), absence: Absence::Error });
+        self
+    }
+
+    /// Keeps listening on a TCP port that is not bound yet. 0 stands for one
+    /// that the kernel chooses.
+    #[must_use]
+    pub fn bind(mut self, port: u16) -> Self {
+        self.bind.push(port);
+        self
+    }
+
+    /// Says whom the process may connect to. Unless that is nobody, what a
+    /// resolver reads is kept too (`/etc/resolv.conf` and the like).
+    #[must_use]
+    pub fn connect(mut self, connect: Connect) -> Self {
+        self.connect = connect;
+        self
+    }
+
+    /// Says which programs the process may start.
+    #[must_use]
+    pub fn spawn(mut self, spawn: Spawn) -> Self {
+        self.spawn = spawn;
+        self
+    }
+}
+
+/// What [`Plan::read_machine`] stands for. Only files of `/proc`, and never a
+/// folder of it: `mem` and `environ` would be in there.
+const MACHINE: &[&str] = &[
+    "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/kernel/mm/hugepages",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/self/cgroup",
+    "/proc/self/maps",
+    "/proc/self/mountinfo",
+    "/proc/self/smaps_rollup",
+    "/proc/self/stat",
+    "/proc/self/statm",
+    "/proc/self/status",
+];
+
+/// What name resolution and TLS read, on one distribution or another.
+pub(crate) const NAMES: &[&str] = &[
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+];
+
+/// What the kernel opens to start a dynamically linked program: its loader.
+pub(crate) const LOADERS: &[&str] = &[
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+];
+
+/// What a loader reads.
+pub(crate) const LIBRARIES: &[&str] =
+    &["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload"];
