@@ -8,34 +8,45 @@
 //! request and in nothing for the others.
 //!
 //! The crate knows neither sockets nor model formats. What a component may
-//! import stands in one module for each capability: `llm`, `chat`, and WASI
-//! with nothing granted.
+//! import stands in one module for each capability. Each is always linked, and
+//! what is not granted ([`Capabilities`]) is refused with the interface's own
+//! error, or at load where it has none.
 
 mod body;
 mod cache;
+mod capabilities;
 mod chat;
+mod clocks;
 mod control;
 mod cpu;
 mod engine;
 mod error;
+mod files;
 mod handler;
 mod limits;
 mod llm;
 mod load;
+mod logging;
 mod memory;
 mod metrics;
 mod outbound;
 mod outcome;
+mod secret;
 mod stdio;
 mod store;
 mod tick;
+mod variables;
 
 pub use body::{BodyError, ResponseBody};
 pub use cache::CompileCache;
+pub use capabilities::{Capabilities, GrantError};
 pub use chat::renderer::Renderer;
+pub use clocks::Clocks;
 pub use engine::{Runtime, RuntimeConfig, StartError};
 pub use error::HandleError;
+pub use files::{Access, Asset, AssetLimit, Files, FilesError, Folder};
 pub use handler::{App, Instantiation};
 pub use limits::{KvLimit, LimitEntry, Limits};
 pub use load::{Compiled, Grant, LoadError, MAX_COMPONENT_BYTES, Offered, Source};
 pub use metrics::{OutcomeLabel, RuntimeMetrics};
+pub use secret::Secret;

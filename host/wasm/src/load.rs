@@ -14,13 +14,14 @@ use thiserror::Error;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime_wasi_http::handler::ProxyPre;
 
+use crate::capabilities::{Capabilities, GrantError, Granted};
 use crate::chat::renderer::Renderer;
 use crate::engine::Runtime;
 use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
-use crate::{chat, llm};
+use crate::{chat, clocks, files, llm, logging, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -47,6 +48,8 @@ pub struct Grant {
     pub renderer: Option<Arc<Renderer>>,
     /// What a request may use.
     pub limits: Limits,
+    /// Environment, variables, files and what else is granted.
+    pub capabilities: Capabilities,
 }
 
 /// Why a component was not loaded. Each says what to do.
@@ -111,6 +114,14 @@ pub enum LoadError {
         import: String,
         /// What to do.
         fix: &'static str,
+    },
+    /// It cannot be given what it is granted.
+    #[error("{name}: {error}")]
+    Grant {
+        /// The component.
+        name: String,
+        /// What is wrong.
+        error: GrantError,
     },
     /// It is given more memory than this host has for a component.
     #[error(
@@ -214,13 +225,14 @@ impl Runtime {
     }
 
     /// Makes a handler of a component that exports `wasi:http/incoming-handler`
-    /// 0.2 or `wasi:http/handler` 0.3.
+    /// 0.2 or `wasi:http/handler` 0.3. It copies the files that are granted, so
+    /// call it where blocking is fine.
     ///
     /// # Errors
     /// See [`LoadError`].
     pub fn load(&self, compiled: &Compiled, grant: Grant) -> Result<App, LoadError> {
         let pre = self.link(compiled, &grant)?;
-        App::new(self, self.blueprint(&compiled.name, grant), proxy(&compiled.name, pre)?)
+        App::new(self, self.blueprint(&compiled.name, grant)?, proxy(&compiled.name, pre)?)
     }
 
     /// Makes a renderer of a component that exports `nala:chat/render`.
@@ -230,7 +242,7 @@ impl Runtime {
     pub fn load_renderer(&self, compiled: &Compiled, limits: Limits) -> Result<Renderer, LoadError> {
         let grant = Grant { limits, ..Grant::default() };
         let pre = self.link(compiled, &grant)?;
-        let blueprint = self.blueprint(&compiled.name, grant);
+        let blueprint = self.blueprint(&compiled.name, grant)?;
         Renderer::new(self.metrics.clone(), blueprint, pre).map_err(|_| LoadError::MissingExport {
             name: compiled.name.clone(),
             wanted: "`nala:chat/render@0.1.0`",
@@ -238,15 +250,18 @@ impl Runtime {
         })
     }
 
-    fn blueprint(&self, name: &str, grant: Grant) -> Blueprint {
-        Blueprint {
+    fn blueprint(&self, name: &str, grant: Grant) -> Result<Blueprint, LoadError> {
+        let granted = Granted::new(grant.capabilities);
+        let granted = granted.map_err(|error| LoadError::Grant { name: name.to_owned(), error })?;
+        Ok(Blueprint {
             engine: self.engine.clone(),
             _ticker: Arc::clone(&self.ticker),
             app: name.into(),
             limits: Arc::new(grant.limits),
             models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,
-        }
+            granted: Arc::new(granted),
+        })
     }
 
     fn link(&self, compiled: &Compiled, grant: &Grant) -> Result<InstancePre<StoreData>, LoadError> {
@@ -265,6 +280,12 @@ impl Runtime {
         wasmtime_wasi_http::p3::add_to_linker(&mut linker).map_err(link)?;
         llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
+        variables::add_to_linker(&mut linker).map_err(link)?;
+        logging::add_to_linker(&mut linker).map_err(link)?;
+        // These two take the place of a part of WASI.
+        linker.allow_shadowing(true);
+        clocks::add_to_linker(&mut linker).map_err(link)?;
+        files::add_to_linker(&mut linker).map_err(link)?;
         linker.instantiate_pre(component).map_err(link)
     }
 }

@@ -1,4 +1,5 @@
-//! What a guest prints goes to the log, line by line, up to a number of bytes.
+//! What a guest prints and logs goes to the log, line by line and record by
+//! record, together up to a number of bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -6,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
+use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 
 /// The longest line that is logged whole, in bytes.
@@ -16,7 +18,8 @@ const CUT: &str = " [the rest of this line is dropped: it is longer than 4096 by
 /// Stands at the end of what is logged.
 const FULL: &str = " [the rest of this guest's output is dropped: limit reached]";
 
-/// One of a guest's outputs.
+/// A guest's outputs: standard output, standard error and its log records, with
+/// one number of bytes for all.
 #[derive(Clone)]
 pub(crate) struct LogStream {
     state: Arc<Mutex<State>>,
@@ -48,6 +51,15 @@ impl LogStream {
             state.take_in(part);
         }
     }
+
+    /// Logs a record of `wasi:logging`. It is no part of a line that is being
+    /// printed.
+    pub(crate) fn record(&self, level: Level, context: &str, message: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.full {
+            state.record(level, context, message);
+        }
+    }
 }
 
 impl State {
@@ -65,6 +77,45 @@ impl State {
         if text.is_some() || self.full {
             self.log();
         }
+    }
+
+    fn record(&mut self, level: Level, context: &str, message: &str) {
+        // The level of an event is a constant.
+        macro_rules! event {
+            ($level:expr) => {
+                // What is not logged anyhow costs nothing.
+                if tracing::enabled!(target: "nala::guest", $level) {
+                    let (context, message, note) = self.afford(context, message);
+                    let (app, context, message) = (&*self.app, context.escape_debug(), message.escape_debug());
+                    tracing::event!(target: "nala::guest", $level, app, %context, "{message}{note}");
+                }
+            };
+        }
+        match level {
+            Level::ERROR => event!(Level::ERROR),
+            Level::WARN => event!(Level::WARN),
+            Level::INFO => event!(Level::INFO),
+            Level::DEBUG => event!(Level::DEBUG),
+            Level::TRACE => event!(Level::TRACE),
+        }
+    }
+
+    /// As much of a record as may be logged, and what is to be said of the rest.
+    /// A record takes a byte more than its texts, so that empty ones end as well.
+    fn afford<'a>(&mut self, context: &'a str, message: &'a str) -> (&'a str, &'a str, &'static str) {
+        self.full |= self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        let mut note = "";
+        let [context, message] = [context, message].map(|text| {
+            let end = text.floor_char_boundary(self.left.min(MAX_LINE));
+            if end < text.len() {
+                self.full |= self.left < MAX_LINE;
+                note = CUT;
+            }
+            self.left -= end;
+            text.get(..end).unwrap_or_default()
+        });
+        (context, message, if self.full { FULL } else { note })
     }
 
     fn log(&mut self) {
@@ -197,6 +248,49 @@ mod tests {
         assert!(records[0].contains("x [the rest of this line is dropped"), "{records:?}");
         assert!(records[1].contains("message=short;"), "{records:?}");
         assert!(CUT.contains(&MAX_LINE.to_string()));
+    }
+
+    /// The records of `wasi:logging` that are logged, up to `bytes`.
+    fn recorded(bytes: u32, records: &[(Level, &str, &str)]) -> Vec<String> {
+        let log = Log::default();
+        tracing::subscriber::with_default(log.clone(), || {
+            let stream = LogStream::new("app".into(), bytes);
+            stream.take_in(b"un");
+            for (level, context, message) in records {
+                stream.record(*level, context, message);
+            }
+            stream.take_in(b"broken\n");
+        });
+        let records = log.0.lock().unwrap();
+        records.clone()
+    }
+
+    #[test]
+    fn records_are_one_line_each_and_leave_printed_lines_whole() {
+        let records = recorded(100, &[(Level::WARN, "a\nb", "one\n2026 ERROR two\u{1b}[31m")]);
+        assert_eq!(records.len(), 2, "{records:?}");
+        let text = "message=one\\n2026 ERROR two\\u{1b}[31m;";
+        assert!(records[0].contains(text) && records[0].contains("context=a\\nb;"), "{records:?}");
+        assert!(records[0].contains("app=\"app\";") && records[1].contains("message=unbroken;"), "{records:?}");
+    }
+
+    #[test]
+    fn records_and_lines_share_their_bytes() {
+        let records = recorded(10, &[(Level::INFO, "", "123"), (Level::ERROR, "", "45678"), (Level::ERROR, "", "no")]);
+        // Two are printed, four are the first record's, and one begins the second.
+        assert_eq!(records.len(), 3, "{records:?}");
+        assert!(records[1].contains("message=456 [the rest of this guest's output is dropped"), "{records:?}");
+        assert!(records[2].contains("message=un;"), "nothing more is taken in: {records:?}");
+        let empty = recorded(10, &[(Level::INFO, "", ""); 1000]);
+        assert!(empty.len() <= 10, "{} records", empty.len());
+    }
+
+    #[test]
+    fn a_long_record_is_cut_at_a_character() {
+        let long = "é".repeat(3000);
+        let records = recorded(100_000, &[(Level::INFO, &long, "x")]);
+        assert!(records[0].contains("message=x [the rest of this line is dropped"), "{records:?}");
+        assert!(records[0].contains(&format!("context={};", "é".repeat(2048))), "{records:?}");
     }
 
     #[test]

@@ -8,7 +8,9 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use crate::capabilities::Granted;
 use crate::chat::renderer::Renderer;
+use crate::clocks::GuestClock;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
 use crate::limits::Limits;
@@ -36,6 +38,11 @@ pub(crate) struct StoreData {
     pub(crate) limits: Arc<Limits>,
     pub(crate) llm: LlmState,
     pub(crate) renderer: Option<Arc<Renderer>>,
+    /// What it is granted beside models.
+    pub(crate) granted: Arc<Granted>,
+    pub(crate) clock: GuestClock,
+    /// What it prints and logs.
+    pub(crate) log: LogStream,
     /// The request that the store works for.
     pub(crate) slot: Slot,
     /// Its place among the instances, once it works for a request.
@@ -55,6 +62,7 @@ pub(crate) struct Blueprint {
     pub(crate) limits: Arc<Limits>,
     pub(crate) models: crate::llm::Models,
     pub(crate) renderer: Option<Arc<Renderer>>,
+    pub(crate) granted: Arc<Granted>,
 }
 
 impl Blueprint {
@@ -67,9 +75,11 @@ impl Blueprint {
         table.set_max_capacity(limits.handles as usize);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(limits.header_bytes as usize);
+        let clock = GuestClock::start(self.granted.clocks);
+        let log = LogStream::new(Arc::clone(&self.app), limits.log_bytes);
         let data = StoreData {
             table,
-            wasi: self.wasi(),
+            wasi: self.wasi(clock, &log),
             http,
             outbound: DenyOutbound,
             memory: MemoryLimiter::new(limits, Arc::clone(&outcome)),
@@ -77,6 +87,9 @@ impl Blueprint {
             limits: Arc::clone(limits),
             llm: LlmState::new(self.models.clone(), Arc::clone(&self.app), limits),
             renderer: self.renderer.clone(),
+            granted: Arc::clone(&self.granted),
+            clock,
+            log,
             slot,
             permit: None,
             outcome,
@@ -85,9 +98,9 @@ impl Blueprint {
         store.limiter(|data| &mut data.memory);
         store.set_hostcall_fuel(limits.call_bytes as usize);
         store.set_max_component_handles(limits.handles as usize);
-        let clock = Arc::clone(&cpu);
+        let crossing = Arc::clone(&cpu);
         store.call_hook(move |_, hook| {
-            clock.cross(hook);
+            crossing.cross(hook);
             Ok(())
         });
         store.set_epoch_deadline(SLICE_TICKS);
@@ -106,17 +119,23 @@ impl Blueprint {
         store
     }
 
-    /// WASI with nothing granted: no files, no environment, no arguments, no
-    /// network; what is printed goes to the log.
-    fn wasi(&self) -> WasiCtx {
-        let output = LogStream::new(Arc::clone(&self.app), self.limits.log_bytes);
-        WasiCtx::builder()
-            .stdout(output.clone())
-            .stderr(output)
+    /// WASI with the environment and the files that are granted, and without
+    /// arguments and network; what is printed goes to the log.
+    fn wasi(&self, clock: GuestClock, log: &LogStream) -> WasiCtx {
+        let mut wasi = WasiCtx::builder();
+        wasi.stdout(log.clone())
+            .stderr(log.clone())
             .allow_tcp(false)
             .allow_udp(false)
+            .allow_ip_name_lookup(false)
             .max_random_size(MAX_RANDOM)
-            .build()
+            .wall_clock(clock);
+        for (name, value) in &self.granted.environment {
+            wasi.env(name, value.expose());
+        }
+        let mut wasi = wasi.build();
+        wasi.filesystem().clone_from(&self.granted.files.filesystem);
+        wasi
     }
 }
 

@@ -33,6 +33,8 @@ const ROOMS: &[Room] = &[
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
     Room { name: "nala-wasm", may_use: &["nala-engine"], must_not_know: &[LLAMA] },
+    // Holds data; who may use which of it is known where guests are bound.
+    Room { name: "nala-keyvalue", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
     Room { name: "nala-manifest", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // What stands between a stranger in the process and the machine is read by

@@ -5,7 +5,8 @@ use wasmtime::component::Component;
 
 use super::{Grant, LoadError, Offered};
 
-/// The packages that a component may import from.
+/// The packages, or the interfaces of a package, that a component may import. A
+/// version that is none yet, such as a draft, is named whole.
 const OFFERED: &[&str] = &[
     "wasi:cli@0.2",
     "wasi:cli@0.3",
@@ -22,6 +23,12 @@ const OFFERED: &[&str] = &[
     "wasi:sockets@0.3",
     "nala:llm@0.1",
     "nala:chat@0.1",
+    "wasi:config@0.2.0-rc.1",
+    "wasi:config@0.2.0-draft-2024-09-27",
+    "wasi:logging@0.1.0-draft",
+    "fermyon:spin/variables@2.0",
+    "fermyon:spin/config",
+    "spin:variables@3.0",
 ];
 
 /// The names of a component's imports.
@@ -32,7 +39,7 @@ pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
 /// Refuses imports that the linker could only call missing, with the reason.
 pub(super) fn check(name: &str, imports: &[String], grant: &Grant) -> Result<(), LoadError> {
     for import in imports {
-        let known = package(import).is_some_and(|package| OFFERED.contains(&package.as_str()));
+        let known = names_of(import).iter().any(|name| OFFERED.contains(&name.as_str()));
         if !known {
             return Err(LoadError::UnknownImport {
                 name: name.to_owned(),
@@ -52,12 +59,17 @@ pub(super) fn check(name: &str, imports: &[String], grant: &Grant) -> Result<(),
     Ok(())
 }
 
-/// `ns:pkg@MAJOR.MINOR` of an interface's name.
-fn package(import: &str) -> Option<String> {
-    let (interface, version) = import.split_once('@')?;
-    let (package, _) = interface.split_once('/')?;
-    let mut numbers = version.split('.');
-    Some(format!("{package}@{}.{}", numbers.next()?, numbers.next()?))
+/// What an interface may be offered as: itself or its package, with the whole
+/// version or only `MAJOR.MINOR` of it, as far as it has one.
+fn names_of(import: &str) -> Vec<String> {
+    let (interface, version) = import.split_once('@').unwrap_or((import, ""));
+    let Some((package, _)) = interface.split_once('/') else { return Vec::new() };
+    let mut numbers = version.splitn(3, '.');
+    let versions = match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) => vec![format!("@{version}"), format!("@{major}.{minor}")],
+        _ => vec![String::new()],
+    };
+    [interface, package].iter().flat_map(|name| versions.iter().map(move |version| format!("{name}{version}"))).collect()
 }
 
 #[cfg(test)]
@@ -66,9 +78,11 @@ mod tests {
 
     #[test]
     fn versions_that_fit_are_known_by_their_minor() {
-        assert_eq!(package("wasi:http/types@0.2.12").as_deref(), Some("wasi:http@0.2"));
-        assert_eq!(package("nala:llm/model@0.9.0").as_deref(), Some("nala:llm@0.9"));
-        assert_eq!(package("print"), None);
+        assert!(names_of("wasi:http/types@0.2.12").contains(&"wasi:http@0.2".to_owned()));
+        assert!(names_of("nala:llm/model@0.9.0").contains(&"nala:llm@0.9".to_owned()));
+        assert!(names_of("wasi:config/store@0.2.0-rc.1").contains(&"wasi:config@0.2.0-rc.1".to_owned()));
+        assert!(names_of("fermyon:spin/config").contains(&"fermyon:spin/config".to_owned()));
+        assert!(names_of("print").is_empty());
     }
 
     #[test]
@@ -78,6 +92,10 @@ mod tests {
         assert!(refused("print").contains("`print`"));
         assert!(refused("nala:llm/model@0.1.0").contains("--model"));
         assert!(refused("nala:chat/render@0.1.0").contains("renderer"));
-        assert!(check("a", &["wasi:io/poll@0.2.6".to_owned()], &Grant::default()).is_ok());
+        assert!(refused("wasi:config/store@0.2.0-rc.2").contains("wasi:config@0.2.0-rc.1"));
+        assert!(refused("fermyon:spin/redis@2.0.0").contains("offers"));
+        for import in ["wasi:io/poll@0.2.6", "fermyon:spin/config", "fermyon:spin/variables@2.0.0"] {
+            assert!(check("a", &[import.to_owned()], &Grant::default()).is_ok(), "{import}");
+        }
     }
 }
