@@ -9,6 +9,9 @@ use http_body::{Body, Frame, SizeHint};
 use thiserror::Error;
 use wasmtime_wasi_http::WasiBody;
 
+use nala_tenant::{Admission, Counter};
+
+use crate::account::Account;
 use crate::control::{End, RequestControl};
 use crate::error::{HandleError, stopped};
 
@@ -30,11 +33,20 @@ pub struct ResponseBody {
     inner: WasiBody,
     guard: GoneGuard,
     app: Arc<str>,
+    account: Arc<Account>,
+    /// The request goes on until this is dropped.
+    _admission: Admission,
 }
 
 impl ResponseBody {
-    pub(crate) fn new(inner: WasiBody, guard: GoneGuard, app: Arc<str>) -> Self {
-        Self { inner, guard, app }
+    pub(crate) fn new(
+        inner: WasiBody,
+        guard: GoneGuard,
+        app: Arc<str>,
+        account: Arc<Account>,
+        admission: Admission,
+    ) -> Self {
+        Self { inner, guard, app, account, _admission: admission }
     }
 }
 
@@ -45,7 +57,11 @@ impl Body for ResponseBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
         let error = match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
-            Some(Ok(frame)) => return Poll::Ready(Some(Ok(frame))),
+            Some(Ok(frame)) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+                this.account.meter.add(Counter::BytesOut, bytes);
+                return Poll::Ready(Some(Ok(frame)));
+            }
             Some(Err(error)) => Some(error.to_string()),
             // A body whose instance was dropped ends like a finished one.
             None => match this.guard.control.end() {
@@ -59,6 +75,7 @@ impl Body for ResponseBody {
             None => BodyError::Incomplete(reason),
         });
         if let Some(error) = &error {
+            this.account.meter.add(Counter::Errors, 1);
             tracing::warn!(app = &*this.app, %error, "a response broke off");
         }
         Poll::Ready(error.map(Err))

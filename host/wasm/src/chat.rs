@@ -40,7 +40,7 @@ impl render::Host for StoreData {
             let text = "no component renders prompts for this one; name one as its `renderer`";
             return Ok(Err(types::Error::Failed(text.into())));
         };
-        let rendered = renderer.render(&request, &self.cpu).await;
+        let rendered = renderer.render(&request, &self.cpu, &self.account).await;
         self.cpu.check()?;
         Ok(rendered.unwrap_or_else(|error| Err(types::Error::Failed(failure(renderer.name(), &error)))))
     }
@@ -54,6 +54,7 @@ fn failure(name: &str, error: &HandleError) -> String {
         HandleError::MemoryLimit => "ran out of memory; raise its `memory` limit, or use a simpler template".into(),
         HandleError::WallLimit => "did not finish within its wall time; raise its `wall` limit".into(),
         HandleError::AtCapacity => "found no room for another instance; try again later".into(),
+        HandleError::Tenant(exceeded) => format!("had no room: {exceeded}"),
         HandleError::NoResponse { reason } => format!("gave no answer: {reason}"),
     };
     format!("`{name}`, which renders prompts, {what}")

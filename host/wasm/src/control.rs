@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use tokio::sync::OwnedSemaphorePermit;
+use nala_tenant::Exceeded;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use wasmtime::Trap;
 use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
 use crate::cpu::{Counting, CpuClock};
+use crate::handler::Seat;
 use crate::outcome::{Outcome, Stopped};
 
 /// One request, as its instance and its caller share it.
@@ -23,7 +24,7 @@ pub(crate) struct RequestControl {
     /// The request's place among the instances, until its instance takes it. A
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    seat: Mutex<Option<Seat>>,
     /// Where the instance's store says what stopped it, once there is one.
     outcome: OnceLock<Arc<Outcome>>,
     /// How the instance ended. Known before its store is dropped, and so before
@@ -56,11 +57,11 @@ impl End {
 }
 
 impl RequestControl {
-    pub(crate) fn new(deadline: Instant, permit: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn new(deadline: Instant, seat: Seat) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
-            permit: Mutex::new(Some(permit)),
+            seat: Mutex::new(Some(seat)),
             outcome: OnceLock::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
@@ -68,8 +69,8 @@ impl RequestControl {
     }
 
     /// Hands the request's place to its instance.
-    pub(crate) fn take_permit(&self) -> Option<OwnedSemaphorePermit> {
-        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_seat(&self) -> Option<Seat> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Notes how the instance ended.
@@ -92,6 +93,11 @@ impl RequestControl {
     /// The limit that stopped the instance, if one did.
     pub(crate) fn stopped(&self) -> Option<Stopped> {
         self.outcome.get()?.stopped()
+    }
+
+    /// The tenant's limit for which the instance was refused memory, if there is one.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.outcome.get()?.exceeded()
     }
 
     /// Whether the instance was refused memory.

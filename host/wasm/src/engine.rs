@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nala_tenant::Tenant;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use wasmtime::{Cache, Config, Engine, PoolingAllocationConfig};
@@ -76,6 +77,8 @@ pub struct Runtime {
     pub(crate) room: Arc<Semaphore>,
     /// Turns at work on long texts.
     pub(crate) tokenisers: Arc<Semaphore>,
+    /// For whom a component works that is loaded for no other tenant.
+    pub(crate) owner: Arc<Tenant>,
     cache: Option<Cache>,
     pub(crate) ticker: Arc<Ticker>,
 }
@@ -92,7 +95,8 @@ impl Runtime {
         let room = Arc::new(Semaphore::new(config.instances as usize));
         let tokenisers = Arc::new(Semaphore::new(config.tokenisers.max(1)));
         let metrics = RuntimeMetrics::default();
-        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, cache, ticker })
+        let owner = Tenant::sole();
+        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, owner, cache, ticker })
     }
 
     /// The settings in force.

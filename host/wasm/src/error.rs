@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nala_tenant::Exceeded;
 use thiserror::Error;
 use wasmtime_wasi_http::handler::InstantiationError;
 
@@ -11,6 +12,9 @@ use crate::outcome::{Outcome, Stopped};
 
 /// How long the answer of a failed request waits for the reason.
 const END_WAIT: Duration = Duration::from_secs(1);
+
+/// What a client is told to wait when every instance is busy.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Why a request got no response from its guest. Other requests notice nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,6 +41,9 @@ pub enum HandleError {
         /// What it did instead.
         reason: String,
     },
+    /// The tenant has used up what it may.
+    #[error("{0}")]
+    Tenant(Exceeded),
     /// No room for another instance.
     #[error("too many requests are being handled")]
     AtCapacity,
@@ -47,6 +54,8 @@ impl HandleError {
     #[must_use]
     pub fn message(&self) -> String {
         let advice = match self {
+            // It says so itself.
+            Self::Tenant(exceeded) => return exceeded.to_string(),
             Self::Trap { .. } => "this is a fault of the handler; its log tells more",
             Self::CpuLimit => "raise the component's `cpu` limit, or do less in one request",
             Self::MemoryLimit => "raise the component's `memory` limit, or use less",
@@ -55,6 +64,16 @@ impl HandleError {
             Self::AtCapacity => "try again later",
         };
         format!("{self}; {advice}")
+    }
+
+    /// When it is worth to try again, where waiting helps.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Tenant(exceeded) => exceeded.retry_after,
+            Self::AtCapacity => Some(RETRY),
+            _ => None,
+        }
     }
 
     /// A word for logs and metrics.
@@ -67,6 +86,7 @@ impl HandleError {
             Self::WallLimit => "wall_limit",
             Self::NoResponse { .. } => "no_response",
             Self::AtCapacity => "at_capacity",
+            Self::Tenant(_) => "tenant_limit",
         }
     }
 
@@ -83,7 +103,9 @@ impl HandleError {
             return stopped(reason);
         }
         match control.end() {
-            Some(End::Trapped(_) | End::Failed(_)) if control.memory_refused() => Self::MemoryLimit,
+            Some(End::Trapped(_) | End::Failed(_)) if control.memory_refused() => {
+                control.exceeded().map_or(Self::MemoryLimit, Self::Tenant)
+            }
             Some(End::Trapped(reason)) => Self::Trap { reason: reason.clone() },
             Some(End::Failed(reason)) => Self::NoResponse { reason: reason.clone() },
             Some(End::Returned) | None => Self::NoResponse { reason: error.root_cause().to_string() },
@@ -95,7 +117,7 @@ impl HandleError {
         if let Some(reason) = outcome.stopped() {
             stopped(reason)
         } else if outcome.memory_refused() {
-            Self::MemoryLimit
+            outcome.exceeded().map_or(Self::MemoryLimit, Self::Tenant)
         } else if error.is::<wasmtime::PoolConcurrencyLimitError>() {
             Self::AtCapacity
         } else {

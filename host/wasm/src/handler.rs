@@ -9,12 +9,14 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
-use tokio::sync::Semaphore;
+use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::GuestTaskId;
 use wasmtime::{Store, StoreContextMut};
 use wasmtime_wasi_http::handler::{HandlerState, Instance, ProxyHandler, ProxyPre, ShouldAccept, WorkerState};
 use wasmtime_wasi_http::{Error as WireError, WasiHttpView};
 
+use crate::account::{Account, Place};
 use crate::body::{GoneGuard, ResponseBody};
 use crate::control::{End, Expiration, RequestControl, Slot};
 use crate::engine::Runtime;
@@ -30,6 +32,14 @@ pub struct App {
     proxy: ProxyHandler<Instances>,
     room: Arc<Semaphore>,
     admission_wait: Duration,
+}
+
+/// A request's place among all instances and among those of its tenant. Free again
+/// when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    _room: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// What making an instance took.
@@ -57,6 +67,23 @@ impl App {
         &self.proxy.state().blueprint.app
     }
 
+    /// The same handler for another tenant: requests are on its account, and share
+    /// beginnings of texts and saved sessions with its other ones only.
+    #[must_use]
+    pub fn of(&self, tenant: Arc<Tenant>) -> Self {
+        let Instances { blueprint, pre, metrics } = self.proxy.state();
+        let account = Arc::new(Account::new(tenant, &blueprint.app));
+        let blueprint = Blueprint { account, ..blueprint.clone() };
+        let proxy = ProxyHandler::new(Instances { blueprint, pre: pre.clone(), metrics: metrics.clone() });
+        Self { proxy, room: Arc::clone(&self.room), admission_wait: self.admission_wait }
+    }
+
+    /// Whose requests it answers.
+    #[must_use]
+    pub fn tenant(&self) -> &Arc<Tenant> {
+        &self.proxy.state().blueprint.account.tenant
+    }
+
     /// Answers a request with an instance of its own.
     ///
     /// Dropping the future, or the response's body before its end, ends the
@@ -76,6 +103,7 @@ impl App {
             Err(error) => {
                 tracing::warn!(app = &*state.blueprint.app, %error, "a request got no response");
                 state.metrics.ended(error.kind());
+                state.blueprint.account.meter.add(Counter::Errors, 1);
             }
         }
         result
@@ -87,20 +115,45 @@ impl App {
         B::Error: std::fmt::Display,
     {
         let arrived = Instant::now();
-        let admitted = tokio::time::timeout(self.admission_wait, Arc::clone(&self.room).acquire_owned()).await;
-        let Ok(Ok(permit)) = admitted else { return Err(HandleError::AtCapacity) };
         let blueprint = &self.proxy.state().blueprint;
-        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, permit));
+        let account = &blueprint.account;
+        account.may_begin().map_err(HandleError::Tenant)?;
+        let admission = self.admit(account).await?;
+        account.meter.add(Counter::Requests, 1);
+        // Its own limit first: a tenant that has used up its instances waits for none of
+        // those that are everybody's.
+        let place = account.place(blueprint.limits.handles).map_err(HandleError::Tenant)?;
+        let room = tokio::time::timeout(self.admission_wait, Arc::clone(&self.room).acquire_owned()).await;
+        let Ok(Ok(room)) = room else { return Err(HandleError::AtCapacity) };
+        let seat = Seat { _room: room, _place: place };
+        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, seat));
         let guard = GoneGuard::new(Arc::clone(&control));
         // A body that breaks off in transfer is the client's fault, or a limit.
-        let request =
-            request.map(|body| body.map_err(|e| WireError::InternalError(Some(e.to_string()))).boxed_unsync());
+        let meter = Arc::clone(&account.meter);
+        let request = request.map(|body| {
+            let counted = body.map_frame(move |frame| {
+                meter.add(Counter::BytesIn, frame.data_ref().map_or(0, Bytes::len) as u64);
+                frame
+            });
+            counted.map_err(|e| WireError::InternalError(Some(e.to_string()))).boxed_unsync()
+        });
         match self.proxy.handle(Arc::clone(&control), request).await {
             Ok(response) => {
-                let app = Arc::clone(&blueprint.app);
-                Ok(response.map(|body| ResponseBody::new(body, guard, app)))
+                let (app, account) = (Arc::clone(&blueprint.app), Arc::clone(account));
+                Ok(response.map(|body| ResponseBody::new(body, guard, app, account, admission)))
             }
             Err(error) => Err(HandleError::classify(&error, &control).await),
+        }
+    }
+
+    /// Lets a request of the tenant in, after those of it that came before.
+    async fn admit(&self, account: &Account) -> Result<Admission, HandleError> {
+        match tokio::time::timeout(self.admission_wait, account.tenant.admit_or_wait()).await {
+            Ok(admitted) => admitted.map_err(HandleError::Tenant),
+            Err(_late) => {
+                let (limit, value) = (Limit::Stock(Stock::Requests), account.tenant.quota(Stock::Requests).limit());
+                Err(HandleError::Tenant(Exceeded { limit, value, retry_after: HandleError::AtCapacity.retry_after() }))
+            }
         }
     }
 
@@ -113,7 +166,7 @@ impl App {
         let state = self.proxy.state();
         let outcome = Arc::new(Outcome::default());
         let begin = Instant::now();
-        let mut store = state.blueprint.store(Slot::default(), Arc::clone(&outcome));
+        let mut store = state.blueprint.store(&state.blueprint.account, Slot::default(), Arc::clone(&outcome));
         let made = begin.elapsed();
         let cpu = Arc::clone(&store.data().cpu);
         let instance = cpu.follow(state.pre.instantiate_async(&mut store)).await;
@@ -141,7 +194,7 @@ impl HandlerState for Instances {
         let begin = Instant::now();
         let slot = Slot::default();
         let outcome = Arc::new(Outcome::default());
-        let mut store = self.blueprint.store(slot.clone(), Arc::clone(&outcome));
+        let mut store = self.blueprint.store(&self.blueprint.account, slot.clone(), Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
         let instantiate = cpu.follow(self.pre.instantiate_async(&mut store));
         let Ok(proxy) = tokio::time::timeout(self.blueprint.limits.wall, instantiate).await else {
@@ -180,7 +233,7 @@ impl WorkerState for OneRequest {
         _task: GuestTaskId,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
         let data = store.data_mut();
-        data.permit = control.take_permit();
+        data.seat = control.take_seat();
         data.slot.attach(control, Arc::clone(&data.outcome));
         // Time is kept by `Expiration`, from outside of the store.
         Box::pin(std::future::pending())
@@ -193,9 +246,11 @@ impl WorkerState for OneRequest {
         if let Some(control) = store.data().slot.get() {
             control.set_end(End::of(&result));
         }
-        let permit = store.data_mut().permit.take();
+        let data = store.data_mut();
+        data.account.used_cpu(data.cpu.used());
+        let seat = data.seat.take();
         // The place is free when all that the instance held is.
         drop(store);
-        drop(permit);
+        drop(seat);
     }
 }

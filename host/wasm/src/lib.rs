@@ -12,6 +12,7 @@
 //! what is not granted ([`Capabilities`]) is refused with the interface's own
 //! error, or at load where it has none.
 
+mod account;
 mod body;
 mod cache;
 mod capabilities;

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nala_engine::PooledModel;
+use nala_tenant::Tenant;
 use thiserror::Error;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime_wasi_http::handler::ProxyPre;
 
+use crate::account::Account;
 use crate::capabilities::{Capabilities, GrantError, Granted};
 use crate::chat::renderer::Renderer;
 use crate::engine::Runtime;
@@ -48,6 +50,8 @@ pub struct Grant {
     pub renderer: Option<Arc<Renderer>>,
     /// What a request may use.
     pub limits: Limits,
+    /// Whom it works for, if not for the one owner of the machine.
+    pub tenant: Option<Arc<Tenant>>,
     /// Environment, variables, files and what else is granted.
     pub capabilities: Capabilities,
 }
@@ -257,6 +261,7 @@ impl Runtime {
             engine: self.engine.clone(),
             _ticker: Arc::clone(&self.ticker),
             app: name.into(),
+            account: Arc::new(Account::new(grant.tenant.unwrap_or_else(|| Arc::clone(&self.owner)), name)),
             limits: Arc::new(grant.limits),
             models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,

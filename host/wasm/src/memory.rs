@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nala_tenant::{Held, Stock, Tenant};
 use wasmtime::{Error, ResourceLimiter, Result};
 
 use crate::limits::Limits;
@@ -15,6 +16,8 @@ pub(crate) struct MemoryLimiter {
     /// What the growth that is being tried would add.
     trying: u64,
     outcome: Arc<Outcome>,
+    /// The same of the sum over the tenant's stores.
+    of_tenant: Option<Held>,
     table_limit: u64,
     table_held: u64,
     table_trying: u64,
@@ -22,12 +25,14 @@ pub(crate) struct MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(limits: &Limits, outcome: Arc<Outcome>) -> Self {
+    pub(crate) fn new(limits: &Limits, tenant: &Tenant, outcome: Arc<Outcome>) -> Self {
         Self {
             limit: limits.memory_bytes,
             held: 0,
             trying: 0,
             outcome,
+            // Nothing is given whatever the limit.
+            of_tenant: tenant.hold(Stock::Memory, 0).ok(),
             table_limit: limits.table_elements.into(),
             table_held: 0,
             table_trying: 0,
@@ -52,6 +57,10 @@ impl ResourceLimiter for MemoryLimiter {
             self.outcome.refuse_memory();
             return Ok(false);
         }
+        if let Some(Err(exceeded)) = self.of_tenant.as_mut().map(|held| held.grow(added)) {
+            self.outcome.refuse_memory_of_tenant(exceeded);
+            return Ok(false);
+        }
         self.held += added;
         self.trying = added;
         Ok(true)
@@ -60,7 +69,11 @@ impl ResourceLimiter for MemoryLimiter {
     fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
         // Within the limit, and yet there is none: the guest must not look at fault.
         self.outcome.refuse_memory();
-        self.held = self.held.saturating_sub(std::mem::take(&mut self.trying));
+        let trying = std::mem::take(&mut self.trying);
+        self.held = self.held.saturating_sub(trying);
+        if let Some(held) = &mut self.of_tenant {
+            held.shrink(trying);
+        }
         Ok(())
     }
 
@@ -102,7 +115,7 @@ mod tests {
 
     #[test]
     fn all_memories_count_together() {
-        let mut limiter = MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, Arc::default());
+        let mut limiter = MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory");
         assert!(limiter.outcome.memory_refused());
@@ -113,7 +126,7 @@ mod tests {
 
     #[test]
     fn memory_that_the_host_does_not_have_is_refused_memory() {
-        let mut limiter = MemoryLimiter::new(&Limits::default(), Arc::default());
+        let mut limiter = MemoryLimiter::new(&Limits::default(), &Tenant::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.outcome.memory_refused());
         limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
@@ -122,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_modules_own_maximum_is_not_our_refusal() {
-        let mut limiter = MemoryLimiter::new(&Limits::default(), Arc::default());
+        let mut limiter = MemoryLimiter::new(&Limits::default(), &Tenant::sole(), Arc::default());
         assert!(!limiter.memory_growing(0, 60, Some(50)).unwrap());
         assert!(!limiter.outcome.memory_refused());
     }

@@ -5,7 +5,9 @@
 //! the client reads it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use nala_tenant::Exceeded;
 
 /// Which limit stopped the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub(crate) enum Stopped {
 pub(crate) struct Outcome {
     stopped: Mutex<Option<Stopped>>,
     memory_refused: AtomicBool,
+    /// The tenant's limit, where that was the reason.
+    of_tenant: OnceLock<Exceeded>,
 }
 
 impl Outcome {
@@ -37,6 +41,18 @@ impl Outcome {
     /// survive that; if it dies, this is likely why.
     pub(crate) fn refuse_memory(&self) {
         self.memory_refused.store(true, Ordering::Release);
+    }
+
+    /// The same, for what the tenant holds in all.
+    pub(crate) fn refuse_memory_of_tenant(&self, exceeded: Exceeded) {
+        // All of them are of one limit.
+        let _ = self.of_tenant.set(exceeded);
+        self.refuse_memory();
+    }
+
+    /// The tenant's limit for which memory was refused, if it was one.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.of_tenant.get().copied()
     }
 
     pub(crate) fn memory_refused(&self) -> bool {

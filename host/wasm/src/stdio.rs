@@ -10,11 +10,15 @@ use tokio::io::AsyncWrite;
 use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 
+use crate::account::Account;
+
 /// The longest line that is logged whole, in bytes.
 const MAX_LINE: usize = 4096;
 
 /// Stands at the end of a line that is not logged whole.
 const CUT: &str = " [the rest of this line is dropped: it is longer than 4096 bytes]";
+/// Stands where the tenant has logged what it may in a minute.
+const TENANT_FULL: &str = "[what guests of this tenant log is dropped: the limit log_bytes_per_minute is reached]";
 /// Stands at the end of what is logged.
 const FULL: &str = " [the rest of this guest's output is dropped: limit reached]";
 
@@ -27,6 +31,8 @@ pub(crate) struct LogStream {
 
 struct State {
     app: Arc<str>,
+    /// Whose limit for a minute it counts against as well.
+    account: Arc<Account>,
     line: Vec<u8>,
     /// What the end of the line that is being gathered is to say.
     note: &'static str,
@@ -37,8 +43,8 @@ struct State {
 }
 
 impl LogStream {
-    pub(crate) fn new(app: Arc<str>, bytes: u32) -> Self {
-        let state = State { app, line: Vec::new(), note: "", left: bytes as usize, full: false };
+    pub(crate) fn new(app: Arc<str>, bytes: u32, account: Arc<Account>) -> Self {
+        let state = State { app, account, line: Vec::new(), note: "", left: bytes as usize, full: false };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -86,6 +92,9 @@ impl State {
                 // What is not logged anyhow costs nothing.
                 if tracing::enabled!(target: "nala::guest", $level) {
                     let (context, message, note) = self.afford(context, message);
+                    if !self.may_log(context.len() + message.len()) {
+                        return;
+                    }
                     let (app, context, message) = (&*self.app, context.escape_debug(), message.escape_debug());
                     tracing::event!(target: "nala::guest", $level, app, %context, "{message}{note}");
                 }
@@ -120,11 +129,22 @@ impl State {
 
     fn log(&mut self) {
         let note = std::mem::take(&mut self.note);
-        if !self.line.is_empty() || !note.is_empty() {
+        if (!self.line.is_empty() || !note.is_empty()) && self.may_log(self.line.len()) {
             let line = String::from_utf8_lossy(&self.line);
             tracing::info!(target: "nala::guest", app = &*self.app, "{}{note}", line.escape_debug());
-            self.line.clear();
         }
+        self.line.clear();
+    }
+
+    /// Whether the tenant may log so many bytes. The first time that it may not is told,
+    /// and ends what this guest logs.
+    fn may_log(&mut self, bytes: usize) -> bool {
+        let may = self.account.may_log(bytes as u64);
+        if !may && !self.full {
+            self.full = true;
+            tracing::warn!(target: "nala::guest", app = &*self.app, "{TENANT_FULL}");
+        }
+        may
     }
 }
 
@@ -170,7 +190,13 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
+    use nala_tenant::Tenant;
+
     use super::*;
+
+    fn account(tenant: Arc<Tenant>) -> Arc<Account> {
+        Arc::new(Account::new(tenant, "app"))
+    }
 
     /// Keeps what is logged, each record as one text.
     #[derive(Clone, Default)]
@@ -212,7 +238,7 @@ mod tests {
     fn logged(bytes: u32, writes: &[&[u8]]) -> Vec<String> {
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {
-            let stream = LogStream::new("app".into(), bytes);
+            let stream = LogStream::new("app".into(), bytes, account(Tenant::sole()));
             for part in writes {
                 stream.take_in(part);
             }
@@ -223,7 +249,7 @@ mod tests {
 
     #[test]
     fn only_so_many_bytes_are_taken_in() {
-        let stream = LogStream::new("app".into(), 10);
+        let stream = LogStream::new("app".into(), 10, account(Tenant::sole()));
         stream.take_in(b"12345\n678");
         assert_eq!(stream.state.lock().unwrap().left, 2);
         stream.take_in(&[b'x'; 100_000]);
@@ -254,7 +280,7 @@ mod tests {
     fn recorded(bytes: u32, records: &[(Level, &str, &str)]) -> Vec<String> {
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {
-            let stream = LogStream::new("app".into(), bytes);
+            let stream = LogStream::new("app".into(), bytes, account(Tenant::sole()));
             stream.take_in(b"un");
             for (level, context, message) in records {
                 stream.record(*level, context, message);

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
+use crate::account::Account;
 use crate::capabilities::Granted;
 use crate::chat::renderer::Renderer;
 use crate::clocks::GuestClock;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
+use crate::handler::Seat;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
@@ -46,7 +47,9 @@ pub(crate) struct StoreData {
     /// The request that the store works for.
     pub(crate) slot: Slot,
     /// Its place among the instances, once it works for a request.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) seat: Option<Seat>,
+    /// Whom it works for.
+    pub(crate) account: Arc<Account>,
     /// What stopped the store, if something did.
     pub(crate) outcome: Arc<Outcome>,
 }
@@ -59,6 +62,8 @@ pub(crate) struct Blueprint {
     /// guest that spins would never look up.
     pub(crate) _ticker: Arc<Ticker>,
     pub(crate) app: Arc<str>,
+    /// Whom its stores work for.
+    pub(crate) account: Arc<Account>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) models: crate::llm::Models,
     pub(crate) renderer: Option<Arc<Renderer>>,
@@ -66,9 +71,9 @@ pub(crate) struct Blueprint {
 }
 
 impl Blueprint {
-    /// A store with its limits armed. `outcome` is where it says that a limit
-    /// stopped it.
-    pub(crate) fn store(&self, slot: Slot, outcome: Arc<Outcome>) -> Store<StoreData> {
+    /// A store with its limits armed, on the account of `account`. `outcome` is where
+    /// it says that a limit stopped it.
+    pub(crate) fn store(&self, account: &Arc<Account>, slot: Slot, outcome: Arc<Outcome>) -> Store<StoreData> {
         let limits = &self.limits;
         let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome)));
         let mut table = ResourceTable::new();
@@ -76,22 +81,23 @@ impl Blueprint {
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(limits.header_bytes as usize);
         let clock = GuestClock::start(self.granted.clocks);
-        let log = LogStream::new(Arc::clone(&self.app), limits.log_bytes);
+        let log = LogStream::new(Arc::clone(&self.app), limits.log_bytes, Arc::clone(account));
         let data = StoreData {
             table,
             wasi: self.wasi(clock, &log),
             http,
             outbound: DenyOutbound,
-            memory: MemoryLimiter::new(limits, Arc::clone(&outcome)),
+            memory: MemoryLimiter::new(limits, &account.tenant, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
-            llm: LlmState::new(self.models.clone(), Arc::clone(&self.app), limits),
+            llm: LlmState::new(self.models.clone(), Arc::clone(account), limits),
             renderer: self.renderer.clone(),
             granted: Arc::clone(&self.granted),
             clock,
             log,
             slot,
-            permit: None,
+            seat: None,
+            account: Arc::clone(account),
             outcome,
         };
         let mut store = Store::new(&self.engine, data);

@@ -107,6 +107,14 @@ impl Generation {
     }
 }
 
+impl Generation {
+    /// Tokens that were generated and not taken yet.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.reader.unread()
+    }
+}
+
 impl Drop for Generation {
     fn drop(&mut self) {
         if !self.ended {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wasmtime::component::InstancePre;
 
 use super::bindings::nala::chat::types::{Error, Piece, Request};
+use crate::account::Account;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
 use crate::error::HandleError;
@@ -50,12 +51,14 @@ impl Renderer {
         &self,
         request: &Request,
         caller: &CpuClock,
+        account: &Arc<Account>,
     ) -> Result<Result<Vec<Piece>, Error>, HandleError> {
         self.metrics.renders.inc();
+        let _place = account.place(self.blueprint.limits.handles).map_err(HandleError::Tenant)?;
         let outcome = Arc::new(Outcome::default());
         // Before the store, so that it is dropped after it.
         let mut alive = None;
-        let mut store = self.blueprint.store(Slot::default(), Arc::clone(&outcome));
+        let mut store = self.blueprint.store(account, Slot::default(), Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
         let work = async {
             let renderer = self.pre.instantiate_async(&mut store).await?;

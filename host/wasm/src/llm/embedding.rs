@@ -68,10 +68,14 @@ impl LlmView<'_> {
                 limits::bytes(most)
             ))));
         }
+        if let Err(error) = self.state.may_read() {
+            return Ok(Err(error));
+        }
         let tokens: usize = inputs.iter().map(Vec::len).sum();
         let options = EmbedOptions { pooling, tenant: self.tenant(), priority: Priority::Interactive };
         let computed = lease.embed(inputs, options).await;
         if computed.is_ok() {
+            self.state.account.read(tokens as u64, 0);
             self.state.usage.prompt_tokens.fetch_add(tokens as u64, Ordering::Relaxed);
         }
         Ok(computed.map_err(convert::error))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nala_engine::{Finish, Generation, Lease, Readiness};
+use nala_tenant::Held;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 use wasmtime_wasi::async_trait;
@@ -14,6 +15,7 @@ use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::handle::Place;
 use super::state::Usage;
 use super::{LlmView, convert};
+use crate::account::Account;
 
 /// A run that a guest has started.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
@@ -21,7 +23,7 @@ pub struct GenerationHandle {
     // Before the lease, under which it lives.
     generation: Generation,
     _lease: Lease,
-    usage: Arc<Usage>,
+    counted: Counted,
     place: Place,
     /// Whether the run may produce fewer tokens than the guest asked for, since
     /// the guest's KV cells do not suffice.
@@ -34,9 +36,34 @@ pub struct GenerationHandle {
     queue_counted: bool,
 }
 
+/// Where the tokens of a run are counted, and its place among the tenant's runs.
+pub(super) struct Counted {
+    usage: Arc<Usage>,
+    account: Arc<Account>,
+    _turn: Held,
+}
+
+impl Counted {
+    pub(super) fn new(usage: Arc<Usage>, account: Arc<Account>, turn: Held) -> Self {
+        Self { usage, account, _turn: turn }
+    }
+
+    fn wrote(&self, tokens: usize) {
+        self.usage.new_tokens.fetch_add(tokens as u64, Ordering::Relaxed);
+        self.account.wrote(tokens as u64);
+    }
+}
+
+impl Drop for GenerationHandle {
+    /// What was generated was generated, though the guest never asked for it.
+    fn drop(&mut self) {
+        self.counted.account.wrote(self.generation.unread() as u64);
+    }
+}
+
 impl GenerationHandle {
-    pub(super) fn new(generation: Generation, lease: Lease, usage: Arc<Usage>, place: Place, cut_short: bool) -> Self {
-        Self { generation, _lease: lease, usage, place, cut_short, ended: false, owed: false, queue_counted: false }
+    pub(super) fn new(generation: Generation, lease: Lease, counted: Counted, place: Place, cut_short: bool) -> Self {
+        Self { generation, _lease: lease, counted, place, cut_short, ended: false, owed: false, queue_counted: false }
     }
 
     async fn next(&mut self) -> Result<Option<Chunk>, Error> {
@@ -46,12 +73,12 @@ impl GenerationHandle {
         let next = self.generation.next().await;
         if let (false, Some(queued)) = (self.queue_counted, self.generation.queued()) {
             self.queue_counted = true;
-            self.usage.queued(queued);
+            self.counted.usage.queued(queued);
         }
         // A run also ends with its error, and where there is nothing more.
         self.ended |= !matches!(&next, Ok(Some(chunk)) if chunk.finish.is_none());
         let Some(mut chunk) = next.map_err(convert::error)? else { return Ok(None) };
-        self.usage.new_tokens.fetch_add(chunk.tokens.len() as u64, Ordering::Relaxed);
+        self.counted.wrote(chunk.tokens.len());
         if self.cut_short && chunk.finish == Some(Finish::Length) {
             // The guest asked for more: it is told so, after what there is.
             chunk.finish = None;
@@ -103,6 +130,7 @@ impl HostGeneration for LlmView<'_> {
             session.widened(&done, before);
         }
         if done.is_ok() {
+            self.state.account.read(count, 0);
             self.state.usage.prompt_tokens.fetch_add(count, Ordering::Relaxed);
         }
         Ok(done.map_err(convert::error))

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use nala_engine::pool::AcquireError;
 use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind};
+use nala_tenant::Stock;
 use tokio::sync::Semaphore;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::model::{Caps, Host, HostModel, Info, StateKind as WitStateKind};
-use super::bindings::nala::llm::types::Error;
+use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::{LlmView, convert};
 use crate::cpu::{CpuClock, measure};
 use crate::limits;
@@ -164,7 +165,13 @@ impl HostModel for LlmView<'_> {
                  shorten it"
             ))));
         }
-        let encode = move || lease.tokenizer().encode(&text, parse_special);
+        let Ok(held) = self.state.account.tenant.hold(Stock::HostBytes, bytes as u64) else {
+            return Ok(Err(Error::Quota(QuotaKind::Memory)));
+        };
+        let encode = move || {
+            let _held = held;
+            lease.tokenizer().encode(&text, parse_special)
+        };
         let tokens = match bytes {
             ..=TEXT_AT_ONCE => encode(),
             _ => apart(Arc::clone(&self.state.models.turns), self.cpu, encode).await?,

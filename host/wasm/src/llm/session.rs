@@ -12,7 +12,7 @@ use super::bindings::nala::llm::session::{
 };
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::constraint::GrammarHandle;
-use super::generation::GenerationHandle;
+use super::generation::{Counted, GenerationHandle};
 use super::handle::SessionHandle;
 use super::model::ModelHandle;
 use super::share::{Cells, GrammarBytes};
@@ -35,13 +35,13 @@ impl LlmView<'_> {
 
     /// Whom the instance's work is for.
     pub(super) fn tenant(&self) -> Tenant {
-        Tenant { name: Arc::clone(&self.state.scope), weight: 1 }
+        self.state.account.worker()
     }
 
     fn options(&self, options: WitSessionOptions) -> SessionOptions {
         SessionOptions {
             max_tokens: options.max_tokens,
-            scope: Arc::clone(&self.state.scope),
+            scope: Arc::clone(&self.state.account.scope),
             tenant: self.tenant(),
             priority: convert::priority(options.priority),
             adapter: options.adapter.map(Arc::from),
@@ -50,7 +50,7 @@ impl LlmView<'_> {
 
     /// Sets cells aside for a session that begins with so many tokens.
     fn cells(&self, length: u64) -> Result<Cells, Error> {
-        let mut cells = Cells::none(&self.state.usage);
+        let mut cells = Cells::none(&self.state.usage, &self.state.account);
         cells.set(length, self.state.max_kv_cells)?;
         Ok(cells)
     }
@@ -81,7 +81,7 @@ impl HostSession for LlmView<'_> {
         let lease = self.table.get(&model)?.lease().clone();
         match lease.open_session(options) {
             Ok(session) => {
-                let cells = Cells::none(&self.state.usage);
+                let cells = Cells::none(&self.state.usage, &self.state.account);
                 Ok(Ok(self.add(session, lease, cells, None)?))
             }
             Err(error) => Ok(Err(convert::error(error))),
@@ -97,6 +97,9 @@ impl HostSession for LlmView<'_> {
         session: Resource<SessionHandle>,
         tokens: Vec<u32>,
     ) -> Result<Result<PrefillInfo, Error>> {
+        if let Err(error) = self.state.may_read() {
+            return Ok(Err(error));
+        }
         let n = tokens.len() as u64;
         let done = self.table.get_mut(&session)?.prefill(tokens, self.state.max_kv_cells).await;
         Ok(done.map(|info| {
@@ -104,6 +107,7 @@ impl HostSession for LlmView<'_> {
             usage.prompt_tokens.fetch_add(n, Ordering::Relaxed);
             usage.cached_tokens.fetch_add(info.cached.into(), Ordering::Relaxed);
             usage.queued(info.queued);
+            self.state.account.read(info.computed.into(), info.cached.into());
             PrefillInfo { cached: info.cached, computed: info.computed }
         }))
     }
@@ -182,7 +186,7 @@ impl HostSession for LlmView<'_> {
         // It may follow a grammar that this instance has not compiled.
         let grammar = match session.restored_grammar_bytes() {
             0 => Ok(None),
-            bytes => GrammarBytes::take(&self.state.usage, bytes, self.limits.grammar_bytes).map(Some),
+            bytes => GrammarBytes::take(&self.state.usage, &self.state.account, bytes, self.limits.grammar_bytes).map(Some),
         };
         match (self.cells(session.len().into()), grammar) {
             (Ok(cells), Ok(grammar)) => Ok(Ok(Some(self.add(session, lease, cells, grammar)?))),
@@ -217,13 +221,18 @@ impl HostSession for LlmView<'_> {
         session: Resource<SessionHandle>,
         options: GenerateOptions,
     ) -> Result<Result<Resource<GenerationHandle>, Error>> {
+        let turn = match self.state.may_write() {
+            Ok(turn) => turn,
+            Err(error) => return Ok(Err(error)),
+        };
         let max = self.state.max_kv_cells;
         let place = self.place(session.rep());
         let handle = self.table.get_mut(&session)?;
         match handle.generate(convert::options(options), place.number, max) {
             Ok((generation, cut_short)) => {
-                let (lease, usage) = (handle.lease.clone(), Arc::clone(&self.state.usage));
-                Ok(Ok(self.table.push(GenerationHandle::new(generation, lease, usage, place, cut_short))?))
+                let lease = handle.lease.clone();
+                let counted = Counted::new(Arc::clone(&self.state.usage), Arc::clone(&self.state.account), turn);
+                Ok(Ok(self.table.push(GenerationHandle::new(generation, lease, counted, place, cut_short))?))
             }
             Err(error) => Ok(Err(error)),
         }

@@ -3,25 +3,38 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use nala_tenant::{Held, Quota, Stock};
+
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::state::Usage;
+use crate::account::Account;
 
 /// KV cells that a session has set aside of its store's allowance: those it
 /// holds, and those that its run may still take.
 pub(super) struct Cells {
     usage: Arc<Usage>,
     held: u64,
+    /// The same of the sum over the tenant's stores.
+    of_tenant: Option<Held>,
+    quota: Arc<Quota>,
+    metered: nala_tenant::Cells,
 }
 
 impl Cells {
     /// None yet.
-    pub(super) fn none(usage: &Arc<Usage>) -> Self {
-        Self { usage: Arc::clone(usage), held: 0 }
+    pub(super) fn none(usage: &Arc<Usage>, account: &Account) -> Self {
+        let quota = Arc::clone(account.tenant.quota(Stock::KvCells));
+        // Nothing is given whatever the limit.
+        let of_tenant = quota.try_hold(0).ok();
+        Self { usage: Arc::clone(usage), held: 0, of_tenant, quota, metered: account.meter.hold_cells(0) }
     }
 
     /// Sets aside `wanted` in all, if the store may have `max`.
     pub(super) fn set(&mut self, wanted: u64, max: u64) -> Result<(), Error> {
         if self.others().saturating_add(wanted) > max {
+            return Err(Error::Quota(QuotaKind::Kv));
+        }
+        if let Some(Err(_exceeded)) = self.of_tenant.as_mut().map(|held| held.resize(wanted)) {
             return Err(Error::Quota(QuotaKind::Kv));
         }
         self.replace(wanted);
@@ -30,7 +43,11 @@ impl Cells {
 
     /// Gives back all but `wanted`.
     pub(super) fn keep(&mut self, wanted: u64) {
-        self.replace(wanted.min(self.held));
+        let wanted = wanted.min(self.held);
+        if let Some(held) = &mut self.of_tenant {
+            held.shrink(self.held - wanted);
+        }
+        self.replace(wanted);
     }
 
     /// How many are set aside.
@@ -41,7 +58,8 @@ impl Cells {
     /// How many the session may have set aside in all, where the store may have
     /// `max`.
     pub(super) fn most(&self, max: u64) -> u64 {
-        max.saturating_sub(self.others())
+        let of_tenant = self.quota.limit().saturating_sub(self.quota.used()).saturating_add(self.held);
+        max.saturating_sub(self.others()).min(of_tenant)
     }
 
     /// What the store's other sessions have set aside.
@@ -52,6 +70,7 @@ impl Cells {
     fn replace(&mut self, wanted: u64) {
         self.usage.kv_cells.store(self.others().saturating_add(wanted), Ordering::Relaxed);
         self.held = wanted;
+        self.metered.set(wanted);
     }
 }
 
@@ -66,21 +85,29 @@ impl Drop for Cells {
 pub(super) struct GrammarBytes {
     usage: Arc<Usage>,
     held: u64,
+    /// The same of what the host holds for the tenant.
+    _of_tenant: Held,
+    quota: Arc<Quota>,
 }
 
 impl GrammarBytes {
     /// Sets aside `bytes`, if the store may have `max` in all.
-    pub(super) fn take(usage: &Arc<Usage>, bytes: u64, max: u64) -> Result<Self, Error> {
+    pub(super) fn take(usage: &Arc<Usage>, account: &Account, bytes: u64, max: u64) -> Result<Self, Error> {
+        Self::take_of(usage, account.tenant.quota(Stock::HostBytes), bytes, max)
+    }
+
+    fn take_of(usage: &Arc<Usage>, quota: &Arc<Quota>, bytes: u64, max: u64) -> Result<Self, Error> {
         if counter(usage).load(Ordering::Relaxed).saturating_add(bytes) > max {
             return Err(Error::Quota(QuotaKind::Memory));
         }
+        let of_tenant = quota.try_hold(bytes).map_err(|_exceeded| Error::Quota(QuotaKind::Memory))?;
         counter(usage).fetch_add(bytes, Ordering::Relaxed);
-        Ok(Self { usage: Arc::clone(usage), held: bytes })
+        Ok(Self { usage: Arc::clone(usage), held: bytes, _of_tenant: of_tenant, quota: Arc::clone(quota) })
     }
 
     /// As many for another holder of the grammar.
     pub(super) fn again(&self, max: u64) -> Result<Self, Error> {
-        Self::take(&self.usage, self.held, max)
+        Self::take_of(&self.usage, &self.quota, self.held, max)
     }
 }
 
@@ -96,12 +123,14 @@ impl Drop for GrammarBytes {
 
 #[cfg(test)]
 mod tests {
+    use nala_tenant::Tenant;
+
     use super::*;
 
     #[test]
     fn cells_of_all_sessions_count_together() {
-        let usage = Arc::default();
-        let (mut first, mut second) = (Cells::none(&usage), Cells::none(&usage));
+        let (usage, account) = (Arc::default(), Account::new(Tenant::sole(), "app"));
+        let (mut first, mut second) = (Cells::none(&usage, &account), Cells::none(&usage, &account));
         first.set(60, 100).unwrap();
         assert!(matches!(second.set(41, 100), Err(Error::Quota(QuotaKind::Kv))));
         second.set(40, 100).unwrap();
@@ -113,10 +142,10 @@ mod tests {
 
     #[test]
     fn bytes_are_given_back_by_whoever_held_them() {
-        let usage = Arc::default();
-        let first = GrammarBytes::take(&usage, 60, 100).unwrap();
+        let (usage, account) = (Arc::default(), Account::new(Tenant::sole(), "app"));
+        let first = GrammarBytes::take(&usage, &account, 60, 100).unwrap();
         assert!(matches!(first.again(100), Err(Error::Quota(QuotaKind::Memory))));
         drop(first);
-        assert!(GrammarBytes::take(&usage, 100, 100).is_ok());
+        assert!(GrammarBytes::take(&usage, &account, 100, 100).is_ok());
     }
 }

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use nala_engine::pool::AcquireError;
 use nala_engine::{BackendLimits, Engine, Lease, PooledModel};
+use nala_tenant::{Held, Rate, Stock};
 use tokio::sync::Semaphore;
 
+use super::bindings::nala::llm::types::{Error, QuotaKind};
+use crate::account::Account;
 use crate::limits::{KvLimit, Limits};
 
 /// The models of a component, the default one first.
@@ -108,8 +111,8 @@ impl KvLimit {
 /// What a store has used, and how much of it it holds.
 pub(crate) struct LlmState {
     pub(crate) models: Models,
-    /// Who shares beginnings and saved sessions: the component, by its name.
-    pub(crate) scope: Arc<str>,
+    /// Whom the store works for.
+    pub(crate) account: Arc<Account>,
     pub(crate) sessions: u32,
     /// Runs and steps started so far, which numbers them.
     pub(crate) works: u64,
@@ -138,13 +141,28 @@ impl Usage {
 }
 
 impl LlmState {
-    pub(crate) fn new(models: Models, scope: Arc<str>, limits: &Limits) -> Self {
+    pub(crate) fn new(models: Models, account: Arc<Account>, limits: &Limits) -> Self {
         let known = models.limits().map(|model| limits.kv_cells.cells(model)).max();
         let max_kv_cells = match limits.kv_cells {
             KvLimit::Cells(cells) => cells,
             KvLimit::Share(_) => known.unwrap_or(0),
         };
-        Self { models, scope, sessions: 0, works: 0, max_kv_cells, usage: Arc::default() }
+        Self { models, account, sessions: 0, works: 0, max_kv_cells, usage: Arc::default() }
+    }
+
+    /// Whether a prompt may be computed: how much of it is known already, and so what it
+    /// costs, is said only afterwards.
+    pub(super) fn may_read(&self) -> Result<(), Error> {
+        self.account.tenant.rate(Rate::TokensIn).check().map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))
+    }
+
+    /// Whether a run may begin, and its place among the tenant's runs. The engine has
+    /// those wait that are beyond what the tenant may have at a time.
+    pub(super) fn may_write(&self) -> Result<Held, Error> {
+        let tenant = &self.account.tenant;
+        tenant.rate(Rate::TokensOut).check().map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))?;
+        let at_once = tenant.hold(Stock::Generations, 1);
+        at_once.or_else(|_| tenant.hold(Stock::QueuedGenerations, 1)).map_err(|_exceeded| Error::Busy)
     }
 
     /// A model was opened, of which nothing may have been known before.

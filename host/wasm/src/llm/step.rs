@@ -94,6 +94,9 @@ impl LlmView<'_> {
             Ok(steps) => steps,
             Err(error) => return Ok(Err(error)),
         };
+        if let Err(error) = self.state.may_read() {
+            return Ok(Err(error));
+        }
         let sessions: Vec<u32> = steps.keys().copied().collect();
         for &session in &sessions {
             let handle: &mut SessionHandle = self.table.get_mut(&Resource::new_borrow(session))?;
@@ -126,6 +129,8 @@ impl LlmView<'_> {
             let place = Place { session, number: self.state.works };
             handle.steps(place.number);
             self.state.usage.prompt_tokens.fetch_add(input, Ordering::Relaxed);
+            // A token more is computed where readings are wanted of what is there.
+            self.state.account.read(input.max(1), 0);
             parts.push(Part { place, input });
         }
         let submitted = Arc::new(Mutex::new(Some(submitted)));
