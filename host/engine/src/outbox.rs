@@ -148,6 +148,11 @@ pub(crate) struct Taken {
 pub(crate) struct Reader(Arc<Shared>);
 
 impl Reader {
+    /// Tokens that wait in the box.
+    pub(crate) fn unread(&self) -> usize {
+        self.0.lock().chunk.tokens.len()
+    }
+
     /// Takes what is due.
     pub(crate) fn try_take(&self) -> Taken {
         let mut state = self.0.lock();

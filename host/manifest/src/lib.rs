@@ -7,6 +7,7 @@
 //!
 //! Source: <https://spinframework.dev/manifest-reference>.
 
+pub mod operator;
 pub mod quantity;
 pub mod routes;
 

@@ -32,14 +32,17 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
-    Room { name: "nala-wasm", may_use: &["nala-engine"], must_not_know: &[LLAMA] },
+    Room { name: "nala-wasm", may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress"], must_not_know: &[LLAMA] },
     // Holds data; who may use which of it is known where guests are bound.
     Room { name: "nala-keyvalue", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
-    Room { name: "nala-manifest", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // What stands between a stranger in the process and the machine is read by
     // itself, and brings nothing along that it would have to confine.
     Room { name: "nala-sandbox", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // What can be bounded, and what a key looks like, is for the tenants' room
+    // to say; the operator's file only gives values.
+    Room { name: "nala-manifest", may_use: &["nala-tenant"], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    Room { name: "nala-tenant", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Also part of xtask, which a newcomer waits for.
     Room { name: "nala-models", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     Room {
@@ -53,6 +56,7 @@ const ROOMS: &[Room] = &[
             "nala-machine",
             "nala-models",
             "nala-sandbox",
+            "nala-tenant",
         ],
         must_not_know: &[],
     },
@@ -67,6 +71,7 @@ const ROOMS: &[Room] = &[
             "nala-manifest",
             "nala-machine",
             "nala-models",
+            "nala-tenant",
         ],
         must_not_know: &[],
     },
