@@ -23,3 +23,4 @@ mod prefix;
 mod scripted;
 mod shutdown;
 mod structured;
+mod tenants;

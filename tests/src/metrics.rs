@@ -21,6 +21,11 @@ impl Scrape {
         self.lines(name).filter(|(labels, _)| labels.contains(label)).map(|(_, value)| value).sum()
     }
 
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.lines(name).next().is_some()
     }

@@ -1,63 +1,140 @@
 //! From a request to the component that answers it, and from a component's
 //! failure to the answer that its client gets.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
-use nala_http::{Handler, HostError, RequestBody, ResponseBody};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN,
+};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use nala_http::{Asked, Handler, HostError, RequestBody, ResponseBody};
 use nala_manifest::routes::RouteTable;
+use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
 
-/// What a client is told to wait when every instance is busy, or when nothing is
-/// served yet.
+use crate::envelope;
+use crate::tenancy::{self, Tenancy, USAGE_PATH};
+
+/// What a client is told to wait when nothing is served yet.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A component that answers, for any tenant.
+pub(crate) struct Site {
+    app: App,
+    /// Its handlers for tenants that have asked already, each with the tenant as it was
+    /// declared then.
+    of: RwLock<BTreeMap<TenantName, App>>,
+}
+
+impl Site {
+    pub(crate) fn new(app: App) -> Arc<Self> {
+        Arc::new(Self { app, of: RwLock::default() })
+    }
+
+    /// The handler on the account of a tenant.
+    fn of(&self, tenant: &Arc<Tenant>) -> App {
+        let is_current = |app: &&App| Arc::ptr_eq(app.tenant(), tenant);
+        if let Some(app) =
+            self.of.read().unwrap_or_else(PoisonError::into_inner).get(tenant.name()).filter(is_current)
+        {
+            return app.clone();
+        }
+        let app = self.app.of(Arc::clone(tenant));
+        self.of.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.name().clone(), app.clone());
+        app
+    }
+}
 
 /// Which component answers which path.
 pub(crate) enum Routing {
     /// One handler has them all.
-    All(App),
+    All(Arc<Site>),
     /// As the manifest says.
-    Table(RouteTable<App>),
+    Table(RouteTable<Arc<Site>>),
 }
 
 impl Routing {
-    fn find<'a>(&'a self, path: &'a str) -> Option<&'a App> {
+    fn find<'a>(&'a self, path: &'a str) -> Option<&'a Arc<Site>> {
         match self {
-            Self::All(app) => Some(app),
-            Self::Table(table) => table.find(path).map(|(app, _)| app),
+            Self::All(site) => Some(site),
+            Self::Table(table) => table.find(path).map(|(site, _)| site),
         }
     }
 }
 
-impl Handler for Routing {
+/// What is served, and to whom.
+pub(crate) struct Front {
+    pub(crate) routing: Routing,
+    pub(crate) tenancy: Tenancy,
+}
+
+impl Handler for Front {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
-        let Some(app) = self.find(request.uri().path()).cloned() else {
+        let (mut parts, body) = request.into_parts();
+        let asks_for_usage = parts.uri.path() == USAGE_PATH;
+        let tenant = match self.tenancy.identify(&mut parts) {
+            Ok(tenant) => tenant,
+            // A browser asks before it sends the key (Fetch standard, "CORS-preflight
+            // request"), and says nothing about who asks.
+            Err(error) if error.status() == StatusCode::UNAUTHORIZED => return preflight(&parts).ok_or(error),
+            Err(error) => return Err(error),
+        };
+        if asks_for_usage {
+            return tenancy::answer_usage(&parts.method, &tenant);
+        }
+        let Some(site) = self.routing.find(parts.uri.path()) else {
             return Err(HostError::new(StatusCode::NOT_FOUND, "not_found", "Nothing is served under this path."));
         };
-        match app.handle(request).await {
+        let app = site.of(&tenant);
+        match app.handle(Request::from_parts(parts, body)).await {
             Ok(response) => Ok(response.map(ResponseBody::new)),
             Err(error) => Err(answer(&error)),
         }
     }
+
+    fn present(&self, asked: &Asked, error: HostError) -> Response<ResponseBody> {
+        envelope::present(asked, error)
+    }
+}
+
+/// Lets a page of any origin send a request with a key, if that is what is asked.
+fn preflight(parts: &Parts) -> Option<Response<ResponseBody>> {
+    let wanted = parts.headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;
+    if parts.method != Method::OPTIONS || !parts.headers.contains_key(ORIGIN) {
+        return None;
+    }
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, wanted.clone());
+    if let Some(wanted) = parts.headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    Some(response)
 }
 
 /// Answers 503 until there is something to route to: while a model is loaded,
 /// clients and probes are told so instead of waiting without a word.
 #[derive(Clone, Default)]
-pub(crate) struct Late(Arc<OnceLock<Routing>>);
+pub(crate) struct Late(Arc<OnceLock<Front>>);
 
 impl Late {
     /// From here on requests are routed. Only the first call counts.
-    pub(crate) fn open(&self, routing: Routing) {
-        let _second = self.0.set(routing);
+    pub(crate) fn open(&self, front: Front) {
+        let _second = self.0.set(front);
     }
 }
 
 impl Handler for Late {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
         match self.0.get() {
-            Some(routing) => routing.handle(request).await,
+            Some(front) => front.handle(request).await,
             None => Err(HostError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "starting",
@@ -65,6 +142,10 @@ impl Handler for Late {
             )
             .retry_after(RETRY_AFTER)),
         }
+    }
+
+    fn present(&self, asked: &Asked, error: HostError) -> Response<ResponseBody> {
+        envelope::present(asked, error)
     }
 }
 
@@ -80,18 +161,25 @@ fn answer(error: &HandleError) -> HostError {
         HandleError::MemoryLimit => (StatusCode::INTERNAL_SERVER_ERROR, "memory_limit"),
         HandleError::WallLimit => (StatusCode::GATEWAY_TIMEOUT, "wall_limit"),
         HandleError::NoResponse { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "no_response"),
-        HandleError::AtCapacity => {
-            return HostError::new(StatusCode::TOO_MANY_REQUESTS, "at_capacity", error.message())
-                .retry_after(RETRY_AFTER);
-        }
+        HandleError::AtCapacity => (StatusCode::TOO_MANY_REQUESTS, "at_capacity"),
+        HandleError::Tenant(exceeded) => (StatusCode::TOO_MANY_REQUESTS, exceeded.limit.row().name),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "handler_failed"),
     };
-    HostError::new(status, code, error.message())
+    let answer = HostError::new(status, code, error.message());
+    match error.retry_after() {
+        Some(after) => answer.retry_after(after),
+        None => answer,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of_a_minute() -> nala_tenant::Exceeded {
+        let retry_after = Some(Duration::from_secs(3));
+        nala_tenant::Exceeded { limit: nala_tenant::Rate::Requests.into(), value: 60, retry_after }
+    }
 
     #[test]
     fn each_outcome_has_its_status_and_code() {
@@ -103,6 +191,7 @@ mod tests {
             (HandleError::WallLimit, 504, "wall_limit"),
             (HandleError::NoResponse { reason: words() }, 500, "no_response"),
             (HandleError::AtCapacity, 429, "at_capacity"),
+            (HandleError::Tenant(of_a_minute()), 429, "requests_per_minute"),
         ] {
             let answer = answer(&error);
             assert_eq!((answer.status().as_u16(), answer.code()), (status, code));

@@ -145,14 +145,30 @@ pub(crate) struct UpArgs {
 /// What `run` and `up` share.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// Where requests are taken; port 0 chooses a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:3000", env = "NALA_LISTEN", value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    /// Where requests are taken; port 0 chooses a free one [default: that of the
+    /// operator's file, or 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDR", env = "NALA_LISTEN", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// Where probes and metrics are served (/livez, /readyz, /metrics); none
     /// without this option
     #[arg(long, value_name = "ADDR", env = "NALA_ADMIN_LISTEN", value_parser = address)]
     pub(crate) admin_listen: Option<SocketAddr>,
+
+    /// The operator's file: tenants with their keys and limits (see docs/tenants.md).
+    /// Without it whoever reaches the listener is served, as one owner of the machine
+    #[arg(long, value_name = "NALA.TOML", env = "NALA_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Folder for what is kept between starts: what tenants have used, and key-value
+    /// data. Nothing is kept without this option, or `state.dir` in the operator's file
+    #[arg(long, value_name = "DIR", env = "NALA_STATE_DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+
+    /// Whether the process gives up all rights that serving does not need, by landlock
+    /// and seccomp (see docs/sandbox.md)
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t, env = "NALA_SANDBOX")]
+    pub(crate) sandbox: SandboxPolicy,
 
     #[command(flatten)]
     pub(crate) models: ModelsArgs,
@@ -165,6 +181,18 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+}
+
+/// See [`ServeArgs::sandbox`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxPolicy {
+    /// Refuse to serve where the kernel lacks a part of it
+    Required,
+    /// With what the kernel has; the log tells what is missing
+    #[default]
+    BestEffort,
+    /// Keep all rights
+    Off,
 }
 
 /// Where compiled components are kept.

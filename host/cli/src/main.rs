@@ -7,6 +7,7 @@ mod completions;
 mod component;
 mod console;
 mod doctor;
+mod envelope;
 mod logging;
 mod model;
 mod models;
@@ -14,8 +15,10 @@ mod ready;
 mod run;
 mod serve;
 mod signals;
+mod tenancy;
 mod up;
 mod version;
+mod wall;
 
 use std::process::ExitCode;
 

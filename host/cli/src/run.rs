@@ -5,13 +5,15 @@ use std::path::Path;
 use nala_models::DEFAULT_MODEL;
 use nala_wasm::Grant;
 
-use crate::answer::Routing;
+use crate::answer::{Routing, Site};
 use crate::args::RunArgs;
 use crate::builtin;
 use crate::component;
 use crate::console::Console;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
+use crate::tenancy::Opened;
+use crate::wall;
 
 /// Runs the verb.
 ///
@@ -19,7 +21,10 @@ use crate::serve::{self, Prepared, Preparing};
 /// Whatever keeps the handler from being served.
 pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     let component = args.component.clone();
-    serve::serve(&args.serve, console, move |preparing| prepare(preparing, &component))
+    // Before anything is bound or loaded.
+    let opened = Opened::read(&args.serve, console)?;
+    wall::raise(&args.serve, &opened, std::slice::from_ref(&component), console)?;
+    serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, &component))
 }
 
 fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
@@ -44,5 +49,5 @@ fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
     let names: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
     let what = if names.is_empty() { name } else { format!("{name} with {}", names.join(", ")) };
     let sample = if needs_model { Sample::Ask } else { Sample::Get { path: "/".to_owned() } };
-    Ok(Prepared { routing: Routing::All(app), models, what, sample })
+    Ok(Prepared { routing: Routing::All(Site::new(app)), models, what, sample })
 }

@@ -3,6 +3,7 @@
 mod ending;
 mod resident;
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
 use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
 use prometheus_client::registry::Registry;
 
-use crate::answer::{Late, Routing};
+use crate::answer::{Front, Late, Routing};
 use crate::args::{CodeArgs, ServeArgs};
 use crate::console::{Console, Help};
 use crate::models::Loader;
 use crate::ready::{self, Ready, Sample};
 use crate::serve::ending::{GRACE, Patience};
 use crate::signals::Signals;
+use crate::tenancy::{Opened, TenantMetrics};
 
 /// How long threads that still compile or load are waited for at the end.
 const LEFTOVERS: Duration = Duration::from_millis(500);
@@ -47,7 +49,7 @@ pub(crate) struct Prepared {
 /// # Errors
 /// Whatever keeps the host from serving, and an engine that ends unasked: its
 /// model is lost until the process is started anew.
-pub(crate) fn serve<P>(args: &ServeArgs, console: Console, prepare: P) -> anyhow::Result<()>
+pub(crate) fn serve<P>(args: &ServeArgs, opened: Opened, console: Console, prepare: P) -> anyhow::Result<()>
 where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
 {
@@ -58,12 +60,12 @@ where
         .enable_all()
         .build()
         .context("the worker threads cannot be started")?;
-    let result = tokio.block_on(host(args, console, prepare));
+    let result = tokio.block_on(host(args, opened, console, prepare));
     tokio.shutdown_timeout(LEFTOVERS);
     result
 }
 
-async fn host<P>(args: &ServeArgs, console: Console, prepare: P) -> anyhow::Result<()>
+async fn host<P>(args: &ServeArgs, mut opened: Opened, console: Console, prepare: P) -> anyhow::Result<()>
 where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
 {
@@ -71,15 +73,16 @@ where
     // Bound first: a port that is taken should not cost the loading of a model.
     let readiness = Readiness::new(Phase::Starting);
     let metrics = HttpMetrics::default();
-    let server = Server::bind(args.listen, args.http.config())
+    let server = Server::bind(opened.listen, args.http.config())
         .await?
         .with_metrics(metrics.clone())
         .with_readiness(readiness.clone());
     let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
     registry.register_collector(Box::new(resident::ResidentMemory));
+    registry.register_collector(Box::new(TenantMetrics(opened.tenancy.clone())));
     let registry = Arc::new(RwLock::new(registry));
-    let admin = Admin::start(args, &registry, &readiness).await?;
+    let admin = Admin::start(opened.admin, &registry, &readiness).await?;
     let address = server.local_addr();
     let shutdown = Shutdown::new();
     let served = Late::default();
@@ -94,7 +97,8 @@ where
         }
     };
     let Prepared { routing, models, what, sample } = prepared;
-    served.open(routing);
+    served.open(Front { routing, tenancy: opened.tenancy.clone() });
+    let following = opened.follow();
     readiness.set(Phase::Ready);
     ready::announce(
         console,
@@ -116,6 +120,9 @@ where
     };
     let report = report.context("the server ended unexpectedly")?;
     ending::models(&models, console, GRACE).await;
+    if let Some(following) = following {
+        following.stop().await;
+    }
     if let Some(admin) = admin {
         admin.stop().await;
     }
@@ -156,11 +163,11 @@ struct Admin {
 
 impl Admin {
     async fn start(
-        args: &ServeArgs,
+        address: Option<SocketAddr>,
         registry: &Arc<RwLock<Registry>>,
         readiness: &Readiness,
     ) -> anyhow::Result<Option<Self>> {
-        let Some(address) = args.admin_listen else { return Ok(None) };
+        let Some(address) = address else { return Ok(None) };
         let server = Server::bind(address, nala_http::HttpConfig::default())
             .await
             .map_err(|error| anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened"))?

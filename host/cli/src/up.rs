@@ -9,21 +9,24 @@ use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Application, Component};
 use nala_models::DEFAULT_MODEL;
-use nala_wasm::{App, Compiled, Grant, Limits, Renderer, Source};
+use nala_wasm::{Compiled, Grant, Limits, Renderer, Source};
 
-use crate::answer::Routing;
+use crate::answer::{Routing, Site};
 use crate::args::UpArgs;
 use crate::builtin;
 use crate::component;
 use crate::console::{Console, Help};
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
+use crate::tenancy::Opened;
+use crate::wall;
 
 /// Runs the verb.
 ///
 /// # Errors
 /// Whatever keeps the application from being served.
 pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
+    let opened = Opened::read(&args.serve, console)?;
     match args.manifest.clone() {
         Some(manifest) => {
             // Read before anything is bound or loaded.
@@ -31,11 +34,16 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             for warning in &application.warnings {
                 console.warn(&warning.to_string());
             }
-            serve::serve(&args.serve, console, move |preparing| {
+            let code: Vec<_> = application.components.values().map(|component| component.source.clone()).collect();
+            wall::raise(&args.serve, &opened, &code, console)?;
+            serve::serve(&args.serve, opened, console, move |preparing| {
                 Loading::new(preparing, &application).prepare(&manifest)
             })
         }
-        None => serve::serve(&args.serve, console, built_in),
+        None => {
+            wall::raise(&args.serve, &opened, &[], console)?;
+            serve::serve(&args.serve, opened, console, built_in)
+        }
     }
 }
 
@@ -47,7 +55,7 @@ fn built_in(preparing: &Preparing) -> anyhow::Result<Prepared> {
     let openai = preparing.runtime.compile("openai", Source::Bytes(builtin::OPENAI))?;
     let app = preparing.runtime.load(&openai, grant)?;
     Ok(Prepared {
-        routing: Routing::All(app),
+        routing: Routing::All(Site::new(app)),
         models,
         what: format!("the OpenAI API with {}", names.join(", ")),
         sample: Sample::Chat { model: names.into_iter().next().unwrap_or_default() },
@@ -60,21 +68,21 @@ struct Loading<'a> {
     application: &'a Application,
     compiled: BTreeMap<String, Compiled>,
     renderers: BTreeMap<String, Arc<Renderer>>,
-    apps: BTreeMap<String, App>,
+    sites: BTreeMap<String, Arc<Site>>,
 }
 
 impl<'a> Loading<'a> {
     fn new(preparing: &'a Preparing, application: &'a Application) -> Self {
-        Self { preparing, application, compiled: BTreeMap::new(), renderers: BTreeMap::new(), apps: BTreeMap::new() }
+        Self { preparing, application, compiled: BTreeMap::new(), renderers: BTreeMap::new(), sites: BTreeMap::new() }
     }
 
     fn prepare(mut self, manifest: &Path) -> anyhow::Result<Prepared> {
         let models = self.load_models()?;
         let mut table = RouteTable::new();
         for trigger in &self.application.triggers {
-            let app = self.app(&trigger.component, &models)?;
+            let site = self.site(&trigger.component, &models)?;
             table
-                .insert(trigger.route.clone(), app)
+                .insert(trigger.route.clone(), site)
                 .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {}", manifest.display()))?;
         }
         let sample = self.sample(&models);
@@ -143,14 +151,14 @@ impl<'a> Loading<'a> {
         Ok(compiled)
     }
 
-    fn app(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<App> {
-        if let Some(app) = self.apps.get(id) {
-            return Ok(app.clone());
+    fn site(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<Arc<Site>> {
+        if let Some(site) = self.sites.get(id) {
+            return Ok(Arc::clone(site));
         }
         let component = self.component(id)?;
         let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
-        let grant = Grant { models, withheld, renderer, limits: limits(Limits::default(), component) };
+        let grant = Grant { models, withheld, renderer, limits: limits(Limits::default(), component), ..Grant::default() };
         let compiled = self.compiled(id, component)?;
         let app = self
             .preparing
@@ -158,8 +166,9 @@ impl<'a> Loading<'a> {
             .load(&compiled, grant)
             .map_err(|error| component::explain(error, build(component).as_deref()))
             .with_context(|| component.place.clone())?;
-        self.apps.insert(id.to_owned(), app.clone());
-        Ok(app)
+        let site = Site::new(app);
+        self.sites.insert(id.to_owned(), Arc::clone(&site));
+        Ok(site)
     }
 
     fn renderer(&mut self, id: &str) -> anyhow::Result<Arc<Renderer>> {

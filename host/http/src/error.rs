@@ -78,7 +78,13 @@ impl HostError {
 
     /// The whole response.
     pub fn into_response(self) -> Response<ResponseBody> {
-        let mut response = Response::new(ResponseBody::full(self.to_json()));
+        let json = self.to_json();
+        self.into_response_with(json)
+    }
+
+    /// The whole response, with another envelope: `json` as its body.
+    pub fn into_response_with(self, json: String) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::full(json));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::header::ORIGIN;
+use http::{Request, Response, Uri};
 
 use crate::body::{RequestBody, ResponseBody};
 use crate::error::HostError;
@@ -19,6 +20,28 @@ pub trait Handler: Send + Sync + 'static {
         &self,
         request: Request<RequestBody>,
     ) -> impl Future<Output = Result<Response<ResponseBody>, HostError>> + Send;
+
+    /// How an error of the host is said to whoever asked, also one that came up before
+    /// [`Handler::handle`]: in OpenAI's envelope, unless an implementation knows better.
+    fn present(&self, _asked: &Asked, error: HostError) -> Response<ResponseBody> {
+        error.into_response()
+    }
+}
+
+/// What is known of a request whatever becomes of it.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Where it was sent.
+    pub uri: Uri,
+    /// Whether a page of a browser sent it, which is shown the answer only if that says
+    /// so (Fetch standard, "HTTP CORS protocol").
+    pub by_page: bool,
+}
+
+impl Asked {
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        Self { uri: request.uri().clone(), by_page: request.headers().contains_key(ORIGIN) }
+    }
 }
 
 impl<H: Handler> Handler for Arc<H> {
@@ -27,6 +50,10 @@ impl<H: Handler> Handler for Arc<H> {
         request: Request<RequestBody>,
     ) -> impl Future<Output = Result<Response<ResponseBody>, HostError>> + Send {
         H::handle(self, request)
+    }
+
+    fn present(&self, asked: &Asked, error: HostError) -> Response<ResponseBody> {
+        H::present(self, asked, error)
     }
 }
 

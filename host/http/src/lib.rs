@@ -39,7 +39,7 @@ pub use admin::AdminHandler;
 pub use body::{BodyError, BoxError, RequestBody, ResponseBody};
 pub use config::HttpConfig;
 pub use error::{BindError, HostError};
-pub use handler::{Handler, handler_fn};
+pub use handler::{Asked, Handler, handler_fn};
 pub use lifecycle::{Phase, Readiness, Shutdown, ShutdownSignal};
 pub use metrics::HttpMetrics;
 pub use request_id::RequestId;

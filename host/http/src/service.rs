@@ -15,7 +15,7 @@ use crate::body::{BodyLimits, Fault, Linger, RequestBody, ResponseBody};
 use crate::check;
 use crate::config::HttpConfig;
 use crate::error::HostError;
-use crate::handler::Handler;
+use crate::handler::{Asked, Handler};
 use crate::lifecycle::{Phase, Readiness};
 use crate::metrics::HttpMetrics;
 use crate::observe::Record;
@@ -61,8 +61,9 @@ impl<H: Handler> Shared<H> {
         request.headers_mut().insert(request_id::HEADER, id.header());
         request.extensions_mut().insert(id.clone());
 
+        let asked = Asked::of(&request);
         let result = self.respond(request).instrument(span).await;
-        let mut response = result.unwrap_or_else(HostError::into_response);
+        let mut response = result.unwrap_or_else(|error| self.handler.present(&asked, error));
         response.headers_mut().insert(request_id::HEADER, id.header());
         Ok(record.follow(response).map(WatchedBody::new))
     }

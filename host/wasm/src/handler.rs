@@ -74,7 +74,7 @@ impl App {
         let Instances { blueprint, pre, metrics } = self.proxy.state();
         let account = Arc::new(Account::new(tenant, &blueprint.app));
         let blueprint = Blueprint { account, ..blueprint.clone() };
-        let proxy = ProxyHandler::new(Instances { blueprint, pre: pre.clone(), metrics: metrics.clone() });
+        let proxy = ProxyHandler::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
         Self { proxy, room: Arc::clone(&self.room), admission_wait: self.admission_wait }
     }
 
@@ -175,6 +175,14 @@ impl App {
         drop(store);
         let dropped = begin.elapsed();
         Ok(Instantiation { store: made, instance: instantiated - made, drop: dropped - instantiated })
+    }
+}
+
+/// The same for another owner. Both share the code.
+fn again(pre: &ProxyPre<StoreData>) -> ProxyPre<StoreData> {
+    match pre {
+        ProxyPre::P2(pre) => ProxyPre::P2(pre.clone()),
+        ProxyPre::P3(pre) => ProxyPre::P3(pre.clone()),
     }
 }
 

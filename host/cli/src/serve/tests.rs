@@ -27,6 +27,14 @@ fn args(listen: SocketAddr, admin: SocketAddr) -> ServeArgs {
     }
 }
 
+/// Serves within this process, which keeps its rights.
+fn served<P>(args: &ServeArgs, prepare: P) -> anyhow::Result<()>
+where
+    P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
+{
+    serve(args, Opened::read(args, Console::Plain).unwrap(), Console::Plain, prepare)
+}
+
 /// A pool of one model that is loaded.
 fn pool(name: &str, load: fn() -> LoadedModel) -> ModelPool {
     let spec = ModelSpec {
@@ -62,7 +70,7 @@ fn get(address: SocketAddr, path: &str) -> String {
 #[test]
 fn what_is_loading_says_so_everywhere() {
     let (listen, admin) = (free(), free());
-    let error = serve(&args(listen, admin), Console::Plain, move |_| {
+    let error = served(&args(listen, admin), move |_| {
         for (address, path) in [(listen, HEALTH_PATH), (admin, HEALTH_PATH), (admin, "/readyz")] {
             let answer = get(address, path);
             assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("starting"), "{address}{path}: {answer}");
@@ -79,7 +87,7 @@ fn what_is_loading_says_so_everywhere() {
 fn an_engine_that_ends_unasked_ends_the_host_with_an_error() {
     let (listen, admin) = (free(), free());
     let (told, answers) = std::sync::mpsc::channel();
-    let error = serve(&args(listen, admin), Console::Plain, move |_| {
+    let error = served(&args(listen, admin), move |_| {
         let models = pool("lost", || Fake::default().load());
         let dies = models.clone();
         tokio::runtime::Handle::current().spawn(async move {

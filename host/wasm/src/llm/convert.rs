@@ -5,7 +5,7 @@ use std::time::Duration;
 use nala_engine as engine;
 
 use super::bindings::nala::llm::session as wit;
-use super::bindings::nala::llm::types::Error;
+use super::bindings::nala::llm::types::{Error, QuotaKind};
 
 pub(super) fn error(error: engine::Error) -> Error {
     match error {

@@ -89,7 +89,8 @@ fn caps(engine: &Engine) -> Caps {
 
 impl Host for LlmView<'_> {
     fn available(&mut self) -> Result<Vec<String>> {
-        Ok(self.state.models.names().map(str::to_owned).collect())
+        let tenant = &self.state.account.tenant;
+        Ok(self.state.models.names().filter(|name| tenant.may_use_model(name)).map(str::to_owned).collect())
     }
 }
 
@@ -105,7 +106,9 @@ impl LlmView<'_> {
 
 impl HostModel for LlmView<'_> {
     async fn open(&mut self, name: String) -> Result<Result<Resource<ModelHandle>, Error>> {
-        if let Some(model) = self.state.models.get(&name) {
+        let tenant = &self.state.account.tenant;
+        let may_use = tenant.may_use_model(&name);
+        if let Some(model) = self.state.models.get(&name).filter(|_| may_use) {
             let (lease, longest_text) = match model.open().await {
                 Ok(opened) => opened,
                 Err(error) => return Ok(Err(unavailable(&error))),
@@ -117,7 +120,11 @@ impl HostModel for LlmView<'_> {
             let text = format!("this component is not granted the model `{name}`; add it to its `ai_models`");
             return Ok(Err(Error::Denied(text)));
         }
-        let names: Vec<&str> = self.state.models.names().collect();
+        if !may_use && self.state.models.get(&name).is_some() {
+            let text = format!("the tenant {} is not granted the model `{name}`", tenant.name());
+            return Ok(Err(Error::Denied(text)));
+        }
+        let names: Vec<&str> = self.state.models.names().filter(|name| tenant.may_use_model(name)).collect();
         let text = format!("there is no model `{name}`; available: {}", names.join(", "));
         Ok(Err(Error::NotFound(text)))
     }

@@ -1,0 +1,137 @@
+//! Whose a request is: the room for tenants, joined to the server.
+
+mod collector;
+mod open;
+mod presented;
+mod reload;
+mod usage;
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{StatusCode, Uri};
+use nala_http::HostError;
+use nala_tenant::{Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
+
+pub(crate) use collector::TenantMetrics;
+pub(crate) use open::Opened;
+pub(crate) use usage::{USAGE_PATH, answer as answer_usage};
+
+/// Who is served.
+#[derive(Clone)]
+pub(crate) enum Tenancy {
+    /// The one owner of the machine. Requests show nothing, and none of their headers
+    /// means anything to the host.
+    Sole(Arc<Tenant>),
+    /// Those that the operator's file declares.
+    Declared(Arc<Directory>),
+}
+
+impl Tenancy {
+    /// One owner of the machine.
+    pub(crate) fn sole() -> Self {
+        Self::Sole(Tenant::sole())
+    }
+
+    /// Whose a request is. Its head is changed to what the handler is to see: without
+    /// the key, and without the tenant's prefix.
+    ///
+    /// # Errors
+    /// It is nobody's.
+    pub(crate) fn identify(&self, parts: &mut Parts) -> Result<Arc<Tenant>, HostError> {
+        let directory = match self {
+            Self::Sole(tenant) => return Ok(Arc::clone(tenant)),
+            Self::Declared(directory) => directory,
+        };
+        let key = presented::take_key(&mut parts.headers);
+        let shown = Presented { key: key.as_deref(), host: presented::host(parts), path: parts.uri.path() };
+        let Identity { tenant, path_prefix } = directory.identify(&shown).map_err(refused)?;
+        if path_prefix > 0 {
+            parts.uri = without_prefix(&parts.uri, path_prefix)?;
+        }
+        Ok(tenant)
+    }
+}
+
+/// Those who are declared; counting goes on from `totals`.
+fn directory(roster: Roster, totals: &Totals) -> Arc<Directory> {
+    Arc::new(Directory::new(roster, totals, Arc::new(SystemClock::new())))
+}
+
+fn refused(refusal: Refusal) -> HostError {
+    let (status, code) = match refusal {
+        Refusal::NoKey => (StatusCode::UNAUTHORIZED, "missing_api_key"),
+        Refusal::UnknownKey => (StatusCode::UNAUTHORIZED, "invalid_api_key"),
+        Refusal::Expired => (StatusCode::UNAUTHORIZED, "expired_api_key"),
+        Refusal::WrongTenant => (StatusCode::FORBIDDEN, "wrong_tenant"),
+        Refusal::UnknownHost => (StatusCode::MISDIRECTED_REQUEST, "misdirected"),
+        Refusal::AmbiguousPath => (StatusCode::BAD_REQUEST, "ambiguous_path"),
+    };
+    let text = refusal.to_string();
+    // As a sentence.
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    HostError::new(status, code, format!("{first}{}.", letters.as_str()))
+}
+
+/// A target without the first bytes of its path.
+fn without_prefix(uri: &Uri, prefix: usize) -> Result<Uri, HostError> {
+    let rest = uri.path().get(prefix..).unwrap_or_default();
+    let path = if rest.is_empty() { "/" } else { rest };
+    let text = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let wrong = |_| HostError::new(StatusCode::BAD_REQUEST, "invalid_target", "The request's target is not valid.");
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(text).map_err(|error| wrong(error.to_string()))?);
+    Uri::from_parts(parts).map_err(|error| wrong(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use http::Request;
+    use nala_manifest::operator::Operator;
+
+    use super::*;
+
+    const FILE: &str = r#"
+        [tenant.acme]
+        prefix = "/t/acme"
+        [tenant.other]
+    "#;
+
+    #[test]
+    fn a_request_without_a_key_is_nobodys() {
+        let operator = Operator::parse(FILE, None, Path::new("")).unwrap();
+        let tenancy = Tenancy::Declared(directory(operator.roster, &Totals::default()));
+        let (mut parts, ()) = Request::get("/t/acme/v1/models").body(()).unwrap().into_parts();
+        let error = tenancy.identify(&mut parts).unwrap_err();
+        assert_eq!((error.status().as_u16(), error.code()), (401, "missing_api_key"));
+        let wrong = Request::get("/v1/models").header("authorization", "Bearer nala_0_0").body(()).unwrap();
+        let (mut parts, ()) = wrong.into_parts();
+        let error = tenancy.identify(&mut parts).unwrap_err();
+        assert_eq!((error.status().as_u16(), error.code()), (401, "invalid_api_key"));
+        assert!(!format!("{error}").contains("nala_0_0"));
+    }
+
+    #[test]
+    fn the_one_owners_requests_are_left_as_they_are() {
+        let tenancy = Tenancy::sole();
+        let request = Request::get("/x").header("authorization", "Bearer mine").body(()).unwrap();
+        let (mut parts, ()) = request.into_parts();
+        assert_eq!(tenancy.identify(&mut parts).unwrap().name().as_str(), "local");
+        assert_eq!(parts.headers["authorization"], "Bearer mine");
+    }
+
+    #[test]
+    fn a_prefix_is_taken_off() {
+        let off = |uri: &str, n| without_prefix(&uri.parse().unwrap(), n).unwrap().to_string();
+        assert_eq!(off("/t/acme/v1/models?a=b", 7), "/v1/models?a=b");
+        assert_eq!(off("/t/acme", 7), "/");
+        assert_eq!(off("http://host/t/acme?x", 7), "http://host/?x");
+    }
+}

@@ -1,0 +1,75 @@
+//! The second wall: what the process gives up before it serves.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use nala_models::Store;
+use nala_sandbox::{Plan, Policy, Report};
+
+use crate::args::{SandboxPolicy, ServeArgs};
+use crate::console::{Console, Help};
+use crate::serve;
+use crate::tenancy::Opened;
+
+/// Gives up all rights but those that serving needs. To be called on the main thread,
+/// before there is another: earlier threads would keep theirs.
+///
+/// `code` are the components that are read from now on.
+///
+/// # Errors
+/// The walls are required and the kernel lacks something, or a folder cannot be made.
+pub(crate) fn raise(args: &ServeArgs, opened: &Opened, code: &[PathBuf], console: Console) -> anyhow::Result<()> {
+    let policy = match args.sandbox {
+        SandboxPolicy::Required => Policy::Required,
+        SandboxPolicy::BestEffort => Policy::BestEffort,
+        SandboxPolicy::Off => Policy::Off,
+    };
+    let report = plan(args, opened, code)?.enforce(policy).map_err(|error| Help {
+        what: format!("the process cannot be confined: {error}"),
+        help: "use --sandbox best-effort to go on with what this kernel has".to_owned(),
+    })?;
+    tell(&report, console);
+    Ok(())
+}
+
+fn tell(report: &Report, console: Console) {
+    for missing in &report.missing {
+        tracing::info!("not confined on this kernel: {missing}");
+    }
+    if report.policy == Policy::Off {
+        console.warn("The process is not confined (--sandbox off): whoever gets out of a component has its rights.");
+    }
+}
+
+fn plan(args: &ServeArgs, opened: &Opened, code: &[PathBuf]) -> anyhow::Result<Plan> {
+    let mut plan = Plan::new().read_machine().read_if_there(Store::open_default()?.dir());
+    let models = args.models.models.iter().map(|model| model.source.as_str()).chain(args.models.draft_model.as_deref());
+    let adapters = args.models.adapter.iter().map(|adapter| adapter.path.as_path());
+    for file in models.map(Path::new).chain(adapters).chain(code.iter().map(PathBuf::as_path)) {
+        plan = plan.read_if_there(file);
+    }
+    // With their folders: they are read again when they change, and may then be other files.
+    for file in &opened.files {
+        plan = plan.read_if_there(folder(file));
+    }
+    let cache = match serve::cache(&args.code) {
+        nala_wasm::CompileCache::Directory(folder) => Some(folder),
+        nala_wasm::CompileCache::Off => None,
+    };
+    for folder in cache.iter().chain(&opened.state) {
+        // What is wrong with it is said by whoever uses it.
+        if std::fs::create_dir_all(folder).is_ok() {
+            plan = plan.write(folder);
+        }
+    }
+    let ports = std::iter::once(opened.listen).chain(opened.admin).map(|address| address.port());
+    Ok(ports.fold(plan, Plan::bind))
+}
+
+/// Where a file lies.
+fn folder(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
