@@ -2,7 +2,7 @@
 //! failure to the answer that its client gets.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::header::{
@@ -122,18 +122,23 @@ fn preflight(parts: &Parts) -> Option<Response<ResponseBody>> {
 /// Answers 503 until there is something to route to: while a model is loaded,
 /// clients and probes are told so instead of waiting without a word.
 #[derive(Clone, Default)]
-pub(crate) struct Late(Arc<OnceLock<Front>>);
+pub(crate) struct Late(Arc<RwLock<Option<Arc<Front>>>>);
 
 impl Late {
-    /// From here on requests are routed. Only the first call counts.
+    /// From here on requests are answered by `front`. Those that are under way are
+    /// answered by what they came to.
     pub(crate) fn open(&self, front: Front) {
-        let _second = self.0.set(front);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(front));
+    }
+
+    fn front(&self) -> Option<Arc<Front>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Handler for Late {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
-        match self.0.get() {
+        match self.front() {
             Some(front) => front.handle(request).await,
             None => Err(HostError::new(
                 StatusCode::SERVICE_UNAVAILABLE,

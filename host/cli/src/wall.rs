@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use nala_models::Store;
 use nala_sandbox::{Plan, Policy, Report};
 
