@@ -55,7 +55,7 @@ pub(crate) enum Wire {
 /// Why there is no response.
 pub(crate) enum Unanswered {
     /// The connection had ended before anything of the request was sent.
-    Unsent(Request<OutgoingBody>),
+    Unsent(Box<Request<OutgoingBody>>),
     Failed(EgressError),
 }
 
@@ -89,7 +89,7 @@ impl Wire {
             }
         };
         sent.map_err(|mut error: TrySendError<_>| match error.take_message() {
-            Some(request) => Unanswered::Unsent(request),
+            Some(request) => Unanswered::Unsent(Box::new(request)),
             None => Unanswered::Failed(EgressError::of_hyper(error.error(), head)),
         })
     }
