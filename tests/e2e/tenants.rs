@@ -35,7 +35,15 @@ fn start(folder: TempDir, config: &str) -> Shared {
 
 fn serve(folder: &Path) -> Host {
     let (config, state, model) = (file(folder), folder.join("state"), paths::model());
-    Host::start(["up".as_ref(), "--model".as_ref(), model.as_os_str(), "--config".as_ref(), config.as_os_str(), "--state-dir".as_ref(), state.as_os_str()])
+    Host::start([
+        "up".as_ref(),
+        "--model".as_ref(),
+        model.as_os_str(),
+        "--config".as_ref(),
+        config.as_os_str(),
+        "--state-dir".as_ref(),
+        state.as_os_str(),
+    ])
 }
 
 struct Answer {
@@ -106,7 +114,9 @@ fn a_key_decides_whose_a_request_is_and_can_be_changed_while_the_host_serves() {
     let refused = ask(&host, "/v1/messages", &[], Some(&messages));
     assert_eq!((refused.status, refused.body["error"]["type"].as_str()), (401, Some("authentication_error")));
     // Another tenant's place, in all spellings.
-    for path in ["/t/other/v1/models", "/t/other", "/t/./other/v1/models", "/x/../t/other", "/t/%6fther/v1/models", "//t/other"] {
+    for path in
+        ["/t/other/v1/models", "/t/other", "/t/./other/v1/models", "/x/../t/other", "/t/%6fther/v1/models", "//t/other"]
+    {
         let answer = ask(&host, path, &[("x-api-key", &mine)], None);
         assert!(matches!(answer.status, 400 | 403), "{path}: {} {}", answer.status, answer.body);
     }
@@ -129,9 +139,13 @@ fn a_key_decides_whose_a_request_is_and_can_be_changed_while_the_host_serves() {
 
 /// A question behind a text of its own of some 250 tokens.
 fn long(number: usize) -> Value {
-    let notes: String = (1..=28).map(|n| format!("Part {n} of list {number} has {} items. ", (n * 7 + number) % 50)).collect();
+    let notes: String =
+        (1..=28).map(|n| format!("Part {n} of list {number} has {} items. ", (n * 7 + number) % 50)).collect();
     let mut request = chat::request("How many items has part 3?", 1);
-    request["messages"].as_array_mut().unwrap().insert(0, json!({"role": "system", "content": format!("{number}: {notes}")}));
+    request["messages"]
+        .as_array_mut()
+        .unwrap()
+        .insert(0, json!({"role": "system", "content": format!("{number}: {notes}")}));
     request
 }
 
@@ -148,7 +162,17 @@ fn timed(host: &Host, key: &str, request: &Value) -> (f64, u64) {
 /// equals.
 fn rank_sum(a: &[f64], b: &[f64]) -> f64 {
     let pairs = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
-    pairs.map(|(x, y)| if x < y { 1.0 } else if x > y { 0.0 } else { 0.5 }).sum()
+    pairs
+        .map(|(x, y)| {
+            if x < y {
+                1.0
+            } else if x > y {
+                0.0
+            } else {
+                0.5
+            }
+        })
+        .sum()
 }
 
 #[test]
@@ -245,11 +269,16 @@ fn usage_is_counted_by_tenant_and_is_there_after_a_kill() {
     assert_eq!(account["limits"]["requests"]["held"], 0, "{account}");
     assert_eq!(used(&usage(&host, &b), "requests"), 0);
     let metrics = host.metrics();
-    assert!(metrics.text().contains(r#"nala_tenant_used_total{tenant="a",component="openai",what="tokens_in"}"#), "{}", metrics.text());
+    assert!(
+        metrics.text().contains(r#"nala_tenant_used_total{tenant="a",component="openai",what="tokens_in"}"#),
+        "{}",
+        metrics.text()
+    );
     // Written down every few seconds, and killed without a word.
     let books = folder.path().join("state/usage/usage.jsonl");
     eventually("the usage is written down", Duration::from_secs(20), || {
-        fs::read_to_string(&books).is_ok_and(|text| text.contains(r#""tenant":"a""#) && text.contains(r#""requests":1"#))
+        fs::read_to_string(&books)
+            .is_ok_and(|text| text.contains(r#""tenant":"a""#) && text.contains(r#""requests":1"#))
     });
     drop(host);
     let host = serve(folder.path());

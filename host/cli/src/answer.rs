@@ -38,8 +38,7 @@ impl Site {
     /// The handler on the account of a tenant.
     fn of(&self, tenant: &Arc<Tenant>) -> App {
         let is_current = |app: &&App| Arc::ptr_eq(app.tenant(), tenant);
-        if let Some(app) =
-            self.of.read().unwrap_or_else(PoisonError::into_inner).get(tenant.name()).filter(is_current)
+        if let Some(app) = self.of.read().unwrap_or_else(PoisonError::into_inner).get(tenant.name()).filter(is_current)
         {
             return app.clone();
         }

@@ -158,7 +158,8 @@ impl<'a> Loading<'a> {
         let component = self.component(id)?;
         let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
-        let grant = Grant { models, withheld, renderer, limits: limits(Limits::default(), component), ..Grant::default() };
+        let grant =
+            Grant { models, withheld, renderer, limits: limits(Limits::default(), component), ..Grant::default() };
         let compiled = self.compiled(id, component)?;
         let app = self
             .preparing

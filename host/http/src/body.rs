@@ -139,7 +139,16 @@ pub struct RequestBody {
 
 impl RequestBody {
     pub(crate) fn new(inner: Incoming, limits: BodyLimits, fault: Arc<Fault>, counted: Counter) -> Self {
-        Self { inner: Some(inner), read: 0, limits, patience: None, waits_since: None, waited: Duration::ZERO, fault, counted }
+        Self {
+            inner: Some(inner),
+            read: 0,
+            limits,
+            patience: None,
+            waits_since: None,
+            waited: Duration::ZERO,
+            fault,
+            counted,
+        }
     }
 
     fn fail(&mut self, error: BodyError) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {

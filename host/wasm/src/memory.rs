@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn all_memories_count_together() {
-        let mut limiter = MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
+        let mut limiter =
+            MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory");
         assert!(limiter.outcome.memory_refused());

@@ -32,9 +32,15 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
-    Room { name: "nala-wasm", may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress"], must_not_know: &[LLAMA] },
+    Room {
+        name: "nala-wasm",
+        may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress"],
+        must_not_know: &[LLAMA],
+    },
     // Holds data; who may use which of it is known where guests are bound.
     Room { name: "nala-keyvalue", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
+    // How guests run is for nala-wasm, which binds the two.
+    Room { name: "nala-egress", may_use: &[], must_not_know: &[WASM, LLAMA] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // What stands between a stranger in the process and the machine is read by
     // itself, and brings nothing along that it would have to confine.
@@ -51,6 +57,7 @@ const ROOMS: &[Room] = &[
             "nala-engine",
             "nala-llama",
             "nala-http",
+            "nala-egress",
             "nala-wasm",
             "nala-manifest",
             "nala-machine",
@@ -67,6 +74,7 @@ const ROOMS: &[Room] = &[
             "nala-engine",
             "nala-llama",
             "nala-http",
+            "nala-egress",
             "nala-wasm",
             "nala-manifest",
             "nala-machine",

@@ -41,7 +41,12 @@ impl HostGrammar for LlmView<'_> {
             Ok(grammar) => grammar,
             Err(error) => return Ok(Err(convert::error(error))),
         };
-        match GrammarBytes::take(&self.state.usage, &self.state.account, grammar.bytes() as u64, self.limits.grammar_bytes) {
+        match GrammarBytes::take(
+            &self.state.usage,
+            &self.state.account,
+            grammar.bytes() as u64,
+            self.limits.grammar_bytes,
+        ) {
             Ok(bytes) => Ok(Ok(self.table.push(GrammarHandle { grammar, _lease: lease, bytes })?)),
             Err(error) => Ok(Err(error)),
         }

@@ -186,7 +186,9 @@ impl HostSession for LlmView<'_> {
         // It may follow a grammar that this instance has not compiled.
         let grammar = match session.restored_grammar_bytes() {
             0 => Ok(None),
-            bytes => GrammarBytes::take(&self.state.usage, &self.state.account, bytes, self.limits.grammar_bytes).map(Some),
+            bytes => {
+                GrammarBytes::take(&self.state.usage, &self.state.account, bytes, self.limits.grammar_bytes).map(Some)
+            }
         };
         match (self.cells(session.len().into()), grammar) {
             (Ok(cells), Ok(grammar)) => Ok(Ok(Some(self.add(session, lease, cells, grammar)?))),

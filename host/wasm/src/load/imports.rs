@@ -69,7 +69,10 @@ fn names_of(import: &str) -> Vec<String> {
         (Some(major), Some(minor)) => vec![format!("@{version}"), format!("@{major}.{minor}")],
         _ => vec![String::new()],
     };
-    [interface, package].iter().flat_map(|name| versions.iter().map(move |version| format!("{name}{version}"))).collect()
+    [interface, package]
+        .iter()
+        .flat_map(|name| versions.iter().map(move |version| format!("{name}{version}")))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Forks, rewinds, parking, saving, and the prefix cache.
 
 use super::*;
-use crate::scheduler::snapshot::Shelved;
 use crate::Token;
 use crate::backend::Abilities;
 use crate::fake::Script;
+use crate::scheduler::snapshot::Shelved;
 
 /// Says letters that depend on everything that was said.
 pub(super) fn chained() -> Script {
@@ -319,43 +319,43 @@ mod programs {
     }
 
     /// Saves a session that holds `n` tokens for a tenant, in a scope of it.
-fn save_for(bench: &mut Bench, tenant: &Tenant, scope: &str, name: &str, n: usize) -> Result<(), Error> {
-    bench.next += 1;
-    let id = SessionId(bench.next);
-    bench.scheduler.handle(Command::Open(NewSession { tenant: tenant.clone(), ..new_session(id, scope) }));
-    bench.feed(id, prompt(u32::try_from(n).unwrap()));
-    let name = name.to_owned();
-    let saved = bench.ask(|reply| Command::Save { id, name, reply });
-    bench.close(id);
-    saved
-}
+    fn save_for(bench: &mut Bench, tenant: &Tenant, scope: &str, name: &str, n: usize) -> Result<(), Error> {
+        bench.next += 1;
+        let id = SessionId(bench.next);
+        bench.scheduler.handle(Command::Open(NewSession { tenant: tenant.clone(), ..new_session(id, scope) }));
+        bench.feed(id, prompt(u32::try_from(n).unwrap()));
+        let name = name.to_owned();
+        let saved = bench.ask(|reply| Command::Save { id, name, reply });
+        bench.close(id);
+        saved
+    }
 
-#[test]
-fn a_tenant_keeps_no_more_saved_than_it_may_in_all_its_scopes_together() {
-    let mut bench = chained_bench(4096, 8, ALL);
-    let named = |name: &str, max_saved, saved_bytes| Tenant {
-        max_saved,
-        saved_bytes,
-        name: name.into(),
-        ..Tenant::default()
-    };
-    let few = named("few", 2, u64::MAX);
-    assert_eq!(save_for(&mut bench, &few, "few a", "1", 40), Ok(()));
-    assert_eq!(save_for(&mut bench, &few, "few b", "1", 40), Ok(()));
-    let refused = save_for(&mut bench, &few, "few c", "1", 40);
-    assert!(matches!(&refused, Err(Error::Quota(text)) if text.contains("2 sessions are saved")), "{refused:?}");
-    assert_eq!(save_for(&mut bench, &few, "few b", "1", 50), Ok(()), "in place of what was there");
-    assert_eq!(save_for(&mut bench, &named("other", 2, u64::MAX), "other", "1", 40), Ok(()));
-    // What one takes is known by now.
-    let bytes = Shelved::of(&bench.scheduler.shelf, "other", &("".into(), String::new())).bytes;
-    let small = named("small", 9, bytes + bytes / 2);
-    assert_eq!(save_for(&mut bench, &small, "small", "1", 40), Ok(()));
-    let refused = save_for(&mut bench, &small, "small", "2", 40);
-    assert!(matches!(&refused, Err(Error::Quota(text)) if text.contains("bytes")), "{refused:?}");
-    assert_eq!(save_for(&mut bench, &small, "small", "1", 40), Ok(()), "and again under the same name");
-}
+    #[test]
+    fn a_tenant_keeps_no_more_saved_than_it_may_in_all_its_scopes_together() {
+        let mut bench = chained_bench(4096, 8, ALL);
+        let named = |name: &str, max_saved, saved_bytes| Tenant {
+            max_saved,
+            saved_bytes,
+            name: name.into(),
+            ..Tenant::default()
+        };
+        let few = named("few", 2, u64::MAX);
+        assert_eq!(save_for(&mut bench, &few, "few a", "1", 40), Ok(()));
+        assert_eq!(save_for(&mut bench, &few, "few b", "1", 40), Ok(()));
+        let refused = save_for(&mut bench, &few, "few c", "1", 40);
+        assert!(matches!(&refused, Err(Error::Quota(text)) if text.contains("2 sessions are saved")), "{refused:?}");
+        assert_eq!(save_for(&mut bench, &few, "few b", "1", 50), Ok(()), "in place of what was there");
+        assert_eq!(save_for(&mut bench, &named("other", 2, u64::MAX), "other", "1", 40), Ok(()));
+        // What one takes is known by now.
+        let bytes = Shelved::of(&bench.scheduler.shelf, "other", &("".into(), String::new())).bytes;
+        let small = named("small", 9, bytes + bytes / 2);
+        assert_eq!(save_for(&mut bench, &small, "small", "1", 40), Ok(()));
+        let refused = save_for(&mut bench, &small, "small", "2", 40);
+        assert!(matches!(&refused, Err(Error::Quota(text)) if text.contains("bytes")), "{refused:?}");
+        assert_eq!(save_for(&mut bench, &small, "small", "1", 40), Ok(()), "and again under the same name");
+    }
 
-proptest! {
+    proptest! {
         #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
         /// Whatever programs do, and however few cells there are, each session
         /// says what its tokens alone would say.
