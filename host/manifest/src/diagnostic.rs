@@ -94,20 +94,22 @@ pub struct Diagnostic {
     pub message: String,
     /// What to do.
     pub help: String,
-    /// The text of the line.
+    /// The text of the line, or of a long one what is around the place.
     pub snippet: String,
+    /// How many characters of the snippet are before the place.
+    pub mark: usize,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, file, line, column, message, help, snippet } = self;
+        let Self { severity, file, line, column, message, help, snippet, mark } = self;
         let kind = match severity {
             Severity::Error => "",
             Severity::Warning => "warning: ",
         };
         let number = line.to_string();
         let gap = " ".repeat(number.len());
-        let before = " ".repeat(column.saturating_sub(1));
+        let before = " ".repeat(*mark);
         write!(f, "{file}:{line}:{column}: {kind}{message}\n{gap} |\n{number} | {snippet}\n{gap} | {before}^")?;
         if !help.is_empty() {
             write!(f, "\n{gap} = help: {help}")?;
@@ -126,8 +128,11 @@ pub struct Place {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The text of the line, as it can be shown.
+    /// The text of the line as it can be shown, or of a long one what is around
+    /// the place.
     pub snippet: String,
+    /// How many characters of the snippet are before the place.
+    pub mark: usize,
 }
 
 impl Place {
@@ -152,6 +157,7 @@ impl Place {
             message: printable(&message),
             help: printable(&help),
             snippet: self.snippet.clone(),
+            mark: self.mark,
         }
     }
 }

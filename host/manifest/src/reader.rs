@@ -19,32 +19,67 @@ pub(crate) struct Document<'a> {
     text: &'a str,
     /// Where each line begins, in bytes.
     lines: Vec<usize>,
+    /// How many characters are before each block of [`BLOCK`] bytes: a place
+    /// far behind in a long line is found as fast as any.
+    characters: Vec<usize>,
     /// What must not be shown, in bytes.
     hidden: RefCell<Vec<Range<usize>>>,
     found: RefCell<Vec<Diagnostic>>,
 }
 
+const BLOCK: usize = 1024;
+
+/// How many bytes of a line are shown on each side of a place in it. A manifest
+/// can be one long line, and each place keeps what is shown of it.
+const SHOWN: usize = 160;
+
 impl<'a> Document<'a> {
     pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { file, text, lines, hidden: RefCell::default(), found: RefCell::default() }
+        let blocks = text.as_bytes().chunks(BLOCK).map(characters);
+        let characters = blocks.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count))).collect();
+        Self { file, text, lines, characters, hidden: RefCell::default(), found: RefCell::default() }
     }
 
     /// The place of a span of bytes. A span from the parser lies on character
-    /// bounds; if one ever does not, its place is the beginning of a line.
+    /// bounds; if one ever does not, its place is that of the character.
     pub(crate) fn place(&self, span: Range<usize>) -> Place {
-        let line = self.lines.partition_point(|start| *start <= span.start).max(1);
+        let at = self.text.floor_char_boundary(span.start);
+        let line = self.lines.partition_point(|start| *start <= at).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
-        let snippet = self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("");
-        let hidden = self.hidden.borrow();
-        let is_hidden = |at: usize| hidden.iter().any(|span| span.contains(&(start + at)));
-        let snippet: String = snippet.char_indices().map(|(at, c)| if is_hidden(at) { '*' } else { c }).collect();
-        Place {
-            file: self.file.to_owned(),
-            line,
-            column: self.text.get(start..span.start).unwrap_or("").chars().count() + 1,
-            snippet: printable(&snippet),
+        let (snippet, mark) = self.snippet(start, at);
+        Place { file: self.file.to_owned(), line, column: self.before(at) - self.before(start) + 1, snippet, mark }
+    }
+
+    /// How many characters are before a byte.
+    fn before(&self, at: usize) -> usize {
+        let block = at / BLOCK;
+        let rest = self.text.as_bytes().get(block * BLOCK..at).unwrap_or_default();
+        self.characters.get(block).copied().unwrap_or(0) + characters(rest)
+    }
+
+    /// What is shown of the line that begins at `start`, and how many
+    /// characters of it are before `at`.
+    fn snippet(&self, start: usize, at: usize) -> (String, usize) {
+        let line = self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("");
+        let from = self.text.ceil_char_boundary(at.saturating_sub(SHOWN)).max(start);
+        let to = self.text.floor_char_boundary(at + SHOWN).min(start + line.len());
+        let all_hidden = self.hidden.borrow();
+        let hidden: Vec<_> = all_hidden.iter().filter(|span| span.start < to && span.end > from).collect();
+        let mut snippet = String::new();
+        if from > start {
+            snippet.push('…');
         }
+        let mut mark = snippet.chars().count();
+        for (offset, c) in self.text.get(from..to).unwrap_or("").char_indices() {
+            mark += usize::from(from + offset < at);
+            let is_hidden = hidden.iter().any(|span| span.contains(&(from + offset)));
+            snippet.push(if is_hidden { '*' } else { c });
+        }
+        if to < start + line.len() {
+            snippet.push('…');
+        }
+        (printable(&snippet), mark)
     }
 
     /// Never shows what is at `span`, not even as a part of a line with an
@@ -87,6 +122,12 @@ impl<'a> Document<'a> {
         found.dedup();
         found
     }
+}
+
+/// How many characters begin in these bytes: all but the second and later bytes
+/// of one, which are `10……` in UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 /// A value and the name of the key that has it.
@@ -312,9 +353,14 @@ impl<'d> Table<'d> {
     }
 }
 
+/// The most names that are compared or listed for a message.
+const NAMES: usize = 500;
+const LISTED: usize = 20;
+
 /// The one of `known` that was probably meant by `text`.
 pub(crate) fn likeliest<'k>(text: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     known
+        .take(NAMES)
         .map(|name| (strsim::jaro_winkler(name, &text.to_lowercase()), name))
         .filter(|(likeness, _)| *likeness >= 0.85)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -322,6 +368,40 @@ pub(crate) fn likeliest<'k>(text: &str, known: impl Iterator<Item = &'k str>) ->
 }
 
 /// Names for a message, in quotes.
-pub(crate) fn listed<'k>(names: impl Iterator<Item = &'k str>) -> String {
-    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+pub(crate) fn listed<'k>(mut names: impl Iterator<Item = &'k str>) -> String {
+    let mut listed = names.by_ref().take(LISTED).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    listed.extend(names.next().map(|_| "…".to_owned()));
+    listed.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_long_line_shows_what_is_around_it() {
+        let text = format!("é\n{}X{}\n", "é".repeat(5_000), "b".repeat(5_000));
+        let place = Document::new("f", &text).place(3 + 10_000..3 + 10_001);
+        assert_eq!((place.line, place.column), (2, 5_001));
+        assert_eq!(place.snippet.chars().nth(place.mark), Some('X'), "{}", place.snippet);
+        assert!(place.snippet.len() < 500 && place.snippet.starts_with('…') && place.snippet.ends_with('…'));
+        let shown = place.error("m", "").to_string();
+        let mut lines = shown.lines().rev();
+        let (mark, line) = (lines.next().unwrap(), lines.next().unwrap());
+        assert_eq!(mark.chars().position(|c| c == '^'), line.chars().position(|c| c == 'X'), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_is_where_it_is_counted(text in "[aé\n\r]{0,40}", long in 0_usize..3, at in any::<prop::sample::Index>()) {
+            let text = format!("{}{text}", "é\n".repeat(long * 600));
+            let at = text.floor_char_boundary(at.index(text.len() + 1));
+            let place = Document::new("f", &text).place(at..at);
+            let before = &text[..at];
+            prop_assert_eq!(place.line, before.matches('\n').count() + 1);
+            prop_assert_eq!(place.column, before.rsplit('\n').next().unwrap().chars().count() + 1);
+        }
+    }
 }

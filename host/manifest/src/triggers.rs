@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::dependencies::{self, Dependency};
 use crate::diagnostic::Place;
 use crate::names::{self, Style};
-use crate::reader::{Node, Table, likeliest};
+use crate::reader::{Node, Table, likeliest, listed};
 use crate::routes::{Route, RouteTable};
 use crate::static_response::{self, StaticResponse};
 
@@ -228,11 +228,9 @@ pub(crate) fn unknown(id: &str, known: &BTreeSet<&str>) -> Option<(String, Strin
     if known.contains(id) {
         return None;
     }
-    let names = known.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>();
-    let help = if names.is_empty() {
-        format!("add a table [component.{id}]")
-    } else {
-        format!("add a table [component.{id}], or name one of {}", names.join(", "))
+    let help = match known.is_empty() {
+        true => format!("add a table [component.{id}]"),
+        false => format!("add a table [component.{id}], or name one of {}", listed(known.iter().copied())),
     };
     Some((format!("there is no component `{id}`"), help))
 }

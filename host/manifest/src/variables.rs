@@ -4,7 +4,7 @@
 //!
 //! Source: <https://spinframework.dev/variables>.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 
@@ -179,7 +179,7 @@ pub fn from_environment(variable: &str) -> Option<OsString> {
 }
 
 /// What templates in a manifest may name.
-pub(crate) struct Declared<'d>(Vec<&'d str>);
+pub(crate) struct Declared<'d>(BTreeSet<&'d str>);
 
 /// Reads `[variables]`; what may be named is told apart from what was read, so
 /// that a mistake in a variable is not one of each template that names it.
@@ -256,7 +256,7 @@ pub(crate) fn template(node: Node<'_>, declared: &Declared<'_>) -> Option<Templa
         }
     };
     for (nth, name) in template.variables().enumerate() {
-        if !declared.0.contains(&name) {
+        if !declared.0.contains(name) {
             let help = match likeliest(name, declared.0.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None if declared.0.is_empty() => format!("add {name} = {{ required = true }} under [variables]"),
