@@ -1,15 +1,22 @@
 //! The typed application, and the rules that make one out of TOML.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::ffi::OsString;
+use std::path::Path;
 
-use toml::{Spanned, Value};
+use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Error, Source};
-use crate::routes::{Route, RouteTable};
-use crate::{file, quantity, raw, refused, renderers};
+use crate::component::{Component, Read, Reading};
+use crate::diagnostic::{Diagnostic, Diagnostics, Error};
+use crate::file;
+use crate::names::{self, Style};
+use crate::profile::Profiles;
+use crate::reader::{Document, Name, Node, Table, listed};
+use crate::references::{self, Renderers};
+use crate::routes::RouteTable;
+use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
+use crate::variables::{self, MissingVariables, Value, Values, Variable};
+use crate::{targets, tool};
 
 /// An application: components and the routes they answer.
 #[derive(Debug, Clone)]
@@ -22,105 +29,40 @@ pub struct Application {
     pub description: Option<String>,
     /// Who wrote it.
     pub authors: Vec<String>,
-    /// The HTTP triggers, in the order of the file. Each names a component of
-    /// `components`; no two match the same paths.
+    /// Its variables, by name.
+    pub variables: BTreeMap<String, Variable>,
+    /// The HTTP triggers, in the order of the file. Each component that one
+    /// names is in `components`; no two match the same paths.
     pub triggers: Vec<HttpTrigger>,
-    /// The components, by their identifiers.
+    /// The components, by their identifiers: those with a table, and those
+    /// that stand in a trigger.
     pub components: BTreeMap<String, Component>,
     /// What is probably not meant, for a log.
-    pub warnings: Vec<Warning>,
-}
-
-/// `[[trigger.http]]`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpTrigger {
-    /// Which paths.
-    pub route: Route,
-    /// The identifier of the component that answers.
-    pub component: String,
-}
-
-/// `[component.ID]`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Component {
-    /// Where it is described, for errors of loading it: "spin.toml:12:
-    /// component `id` cannot be served".
-    pub place: String,
-    /// The Wasm file, joined to the manifest's folder.
-    pub source: PathBuf,
-    /// One line about it.
-    pub description: Option<String>,
-    /// The models it may use, by name.
-    pub ai_models: Vec<String>,
-    /// How it is built.
-    pub build: Option<Build>,
-    /// The identifier of the component that answers `nala:chat` for this one
-    /// (`tool.nala.renderer`).
-    pub renderer: Option<String>,
-    /// Its limits; where it sets none, the application's.
-    pub limits: Limits,
-}
-
-/// `[component.ID.build]`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Build {
-    /// The commands for a shell, in order.
-    pub commands: Vec<String>,
-    /// Where they run, joined to the manifest's folder.
-    pub workdir: PathBuf,
-    /// Glob patterns of what they depend on, from `workdir`.
-    pub watch: Vec<String>,
-}
-
-/// `[….tool.nala.limits]`, for one request. None means the host's default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
-    /// Memory, in bytes (`memory = "64MiB"`).
-    pub memory_bytes: Option<u64>,
-    /// Time on the CPU (`cpu = "1s"`).
-    pub cpu: Option<Duration>,
-    /// Time that passes (`wall = "120s"`).
-    pub wall: Option<Duration>,
-}
-
-/// Something that is allowed and probably not meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Warning {
-    /// No trigger and no `renderer` names the component.
-    UnusedComponent(String),
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnusedComponent(id) => {
-                write!(f, "component `{id}` is never used: name it in a [[trigger.http]] or remove it")
-            }
-        }
-    }
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Application {
-    /// Reads the manifest at `path`; its folder is where sources start from.
+    /// Reads the manifest at `path` with the chosen profile; its folder is
+    /// where sources start from.
     ///
     /// # Errors
     /// [`Error::Read`], and those of [`Application::parse`].
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    pub fn read(path: &Path, profile: Option<&str>) -> Result<Self, Error> {
         let text = file::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = path.display().to_string();
-        Self::parse_named(Source { file: &file, text: &text }, folder)
+        Self::parse_named(&file, &text, folder, profile)
     }
 
-    /// Reads the manifest in `text`, whose relative paths start at `base_dir`.
+    /// Reads the manifest in `text`, whose relative paths start at `base_dir`,
+    /// with the chosen profile: components that have it are changed by it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the place of what is malformed, unknown, not
-    /// supported or contradictory, and what to write instead.
-    pub fn parse(text: &str, base_dir: &Path) -> Result<Self, Error> {
-        let file = "spin.toml";
-        Self::parse_named(Source { file, text }, base_dir)
+    /// [`Error::Invalid`] with the places of all that is malformed, unknown,
+    /// not supported or contradictory, and what to write instead; a profile
+    /// that no component has.
+    pub fn parse(text: &str, base_dir: &Path, profile: Option<&str>) -> Result<Self, Error> {
+        Self::parse_named("spin.toml", text, base_dir, profile)
     }
 
     /// The component `id`.
@@ -129,224 +71,293 @@ impl Application {
         self.components.get(id)
     }
 
-    /// A table that finds the identifier of the component that answers a path.
+    /// A table that finds who answers a path. Private triggers are not in it.
     #[must_use]
-    pub fn routes(&self) -> RouteTable<String> {
+    pub fn routes(&self) -> RouteTable<Answer> {
         let mut table = RouteTable::new();
         for trigger in &self.triggers {
-            // Doubles were refused when the manifest was read.
-            let _ = table.insert(trigger.route.clone(), trigger.component.clone());
+            if let TriggerRoute::Public(route) = &trigger.route {
+                // Doubles were refused when the manifest was read.
+                let _ = table.insert(route.clone(), trigger.answer.clone());
+            }
         }
         table
     }
 
-    fn parse_named(source: Source<'_>, base_dir: &Path) -> Result<Self, Error> {
-        check_version(source)?;
-        let manifest: raw::Manifest = toml::from_str(source.text).map_err(|error| {
-            source.error(
-                error.span().unwrap_or(0..0),
-                error.message().trim(),
-                "see https://spinframework.dev/manifest-reference for the keys of version 2",
-            )
-        })?;
-        refused::check(&manifest, source)?;
-
-        let application_span = manifest.application.span();
-        let application = manifest.application.into_inner();
-        if application.name.get_ref().trim().is_empty() {
-            return Err(source.error(
-                application.name.span(),
-                "the application's `name` is empty",
-                "write a name for logs and messages, such as \"my-app\"",
-            ));
-        }
-        let defaults = match application.tool.nala {
-            Some(tool) => limits(tool.limits, Limits::default(), source)?,
-            None => Limits::default(),
-        };
-
-        let ids: BTreeSet<String> = manifest.component.keys().map(|id| id.get_ref().clone()).collect();
-        let triggers = triggers(manifest.trigger.http, &ids, source)?;
-        if triggers.is_empty() {
-            return Err(source.error(
-                application_span,
-                "the application has no HTTP trigger, so nothing could reach it",
-                "add [[trigger.http]] with a `route`, such as \"/...\", and a `component`",
-            ));
-        }
-        let mut used: BTreeSet<String> = triggers.iter().map(|t| t.component.clone()).collect();
-        let mut components = BTreeMap::new();
-        for id in manifest.component.keys() {
-            check_id(id, source)?;
-        }
-        renderers::check(&manifest.component, source)?;
-        for (id, raw) in manifest.component {
-            let component = component(&id, raw, defaults, base_dir, source)?;
-            used.extend(component.renderer.clone());
-            components.insert(id.into_inner(), component);
-        }
-        let warnings = ids.difference(&used).map(|id| Warning::UnusedComponent(id.clone())).collect();
-        Ok(Self {
-            name: application.name.into_inner(),
-            version: application.version,
-            description: application.description,
-            authors: application.authors,
-            triggers,
-            components,
-            warnings,
-        })
+    /// The components that another one of the application reaches as
+    /// `http://ID.spin.internal/`, if it may: those of all triggers, private
+    /// or not.
+    #[must_use]
+    pub fn reachable(&self) -> BTreeSet<&str> {
+        self.triggers.iter().filter_map(|trigger| trigger.answer.component()).collect()
     }
+
+    /// The values of the variables at this start: what `provider` has for a
+    /// name, or else the default. [`variables::from_environment`] is such a
+    /// provider.
+    ///
+    /// # Errors
+    /// All variables that have no usable value.
+    pub fn values(&self, provider: &impl Fn(&str) -> Option<OsString>) -> Result<Values, MissingVariables> {
+        Values::of(&self.variables, provider)
+    }
+
+    /// What each component sees of variables, by its identifier and by the
+    /// name that it asks for.
+    ///
+    /// # Errors
+    /// As [`Application::values`].
+    pub fn resolve_variables(
+        &self,
+        provider: &impl Fn(&str) -> Option<OsString>,
+    ) -> Result<BTreeMap<String, BTreeMap<String, Value>>, MissingVariables> {
+        let values = self.values(provider)?;
+        let of = |component: &Component| {
+            // Templates name declared variables only: that was checked.
+            let known = component.variables.iter();
+            known.filter_map(|(name, template)| Some((name.clone(), values.resolve(template).ok()?))).collect()
+        };
+        Ok(self.components.iter().map(|(id, component)| (id.clone(), of(component))).collect())
+    }
+
+    fn parse_named(file: &str, text: &str, base_dir: &Path, profile: Option<&str>) -> Result<Self, Error> {
+        let document = Document::new(file, text);
+        let application = read_document(&document, text, base_dir, profile);
+        let found = document.into_found();
+        if let Some(diagnostics) = Diagnostics::of(&found) {
+            return Err(diagnostics.into());
+        }
+        match application {
+            Some(application) => Ok(Self { warnings: found, ..application }),
+            // Nothing is left out without a word; if it ever is, it is told here.
+            None => Err(unexplained(file).into()),
+        }
+    }
+}
+
+fn unexplained(file: &str) -> Diagnostics {
+    let document = Document::new(file, "");
+    document.error(0..0, "the manifest cannot be used", "see https://spinframework.dev/manifest-reference");
+    Diagnostics::always(document.into_found())
+}
+
+fn read_document(document: &Document<'_>, text: &str, base_dir: &Path, profile: Option<&str>) -> Option<Application> {
+    let (root, syntax) = DeTable::parse_recoverable(text);
+    let is_other = version_is_other(root.get_ref(), document);
+    if !is_other {
+        for error in &syntax {
+            let span = error.span().unwrap_or(0..0);
+            document.error(span, error.message().trim(), "see https://toml.io for how it is written");
+        }
+    }
+    // What is behind a slip of the pen, or in another format, would be told
+    // wrong things about.
+    if is_other || !syntax.is_empty() {
+        return None;
+    }
+    read_root(document, root.get_ref(), base_dir, profile)
 }
 
 /// Looks at the version alone first: a manifest of another version has other
 /// keys, and complaints about those would lead astray.
-fn check_version(source: Source<'_>) -> Result<(), Error> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        spin_manifest_version: Option<Spanned<Value>>,
-    }
-    let Ok(Version { spin_manifest_version: Some(version) }) = toml::from_str(source.text) else {
-        // What is wrong is found again with the whole manifest.
-        return Ok(());
+fn version_is_other(root: &DeTable<'_>, document: &Document<'_>) -> bool {
+    let Some(version) = root.get("spin_manifest_version") else {
+        // It is missed with all else.
+        return false;
     };
-    if version.get_ref().as_integer() == Some(2) {
-        return Ok(());
+    if matches!(version.get_ref(), DeValue::Integer(number) if number.as_str() == "2") {
+        return false;
     }
-    Err(source.error(
+    document.error(
         version.span(),
         "only version 2 of the manifest is supported",
         "write `spin_manifest_version = 2`; \
          https://spinframework.dev/manifest-reference shows the format",
-    ))
+    );
+    true
 }
 
-fn triggers(raw: Vec<raw::HttpTrigger>, ids: &BTreeSet<String>, source: Source<'_>) -> Result<Vec<HttpTrigger>, Error> {
-    let mut table = RouteTable::new();
-    let mut triggers = Vec::new();
-    for raw in raw {
-        if let Some(executor) = &raw.executor {
-            match executor.get_ref() {
-                raw::Executor::Spin | raw::Executor::Http => {}
-                raw::Executor::Wagi => {
-                    return Err(source.error(
-                        executor.span(),
-                        "the executor `wagi` is not supported",
-                        "build the component for wasi:http and remove `executor`",
-                    ));
-                }
-            }
-        }
-        let Value::String(text) = raw.route.get_ref() else {
-            return Err(source.error(
-                raw.route.span(),
-                "`route` must be a string; private routes are not supported yet",
-                "write a path, such as \"/chat\" or \"/...\"",
-            ));
-        };
-        let route: Route = text
-            .parse()
-            .map_err(|error| source.error(raw.route.span(), format!("`{text}` is no route: {error}"), ""))?;
-        let Value::String(component) = raw.component.get_ref() else {
-            return Err(source.error(
-                raw.component.span(),
-                "a component inside of a trigger is not supported yet",
-                "move it to a table [component.ID] and write `component = \"ID\"`",
-            ));
-        };
-        renderers::check_known(component, raw.component.span(), ids, source)?;
-        if let Err(other) = table.insert(route.clone(), ()) {
-            return Err(source.error(
-                raw.route.span(),
-                format!("the route `{route}` matches the same paths as `{other}` before it"),
-                "give each trigger a route of its own",
-            ));
-        }
-        triggers.push(HttpTrigger { route, component: component.clone() });
-    }
-    Ok(triggers)
-}
-
-fn component(
-    id: &Spanned<String>,
-    raw: raw::Component,
-    defaults: Limits,
+fn read_root<'d>(
+    document: &'d Document<'d>,
+    entries: &'d DeTable<'d>,
     base_dir: &Path,
-    source: Source<'_>,
-) -> Result<Component, Error> {
-    let path = match raw.source.get_ref() {
-        Value::String(path) if !path.trim().is_empty() => base_dir.join(path),
-        other => {
-            let message = match other {
-                Value::Table(table) if table.contains_key("url") => {
-                    "a source with a `url` is not supported yet: use a path"
-                }
-                Value::Table(table) if table.contains_key("registry") => {
-                    "a source from a registry is not supported yet: use a path"
-                }
-                _ => "`source` must be the path of a Wasm component",
-            };
-            return Err(source.error(
-                raw.source.span(),
-                message,
-                "download the component and write `source = \"path/to/component.wasm\"`",
-            ));
-        }
-    };
-    let build = raw.build.map(|build| Build {
-        commands: match build.command {
-            raw::Commands::One(command) => vec![command],
-            raw::Commands::Several(commands) => commands,
-        },
-        workdir: base_dir.join(build.workdir.unwrap_or_default()),
-        watch: build.watch,
-    });
-    let (renderer, limits) = match raw.tool.nala {
-        None => (None, defaults),
-        Some(tool) => (tool.renderer, limits(tool.limits, defaults, source)?),
-    };
-    Ok(Component {
-        place: format!("{}: component `{}` cannot be served", source.place(id.span()), id.get_ref()),
-        source: path,
-        description: raw.description,
-        ai_models: raw.ai_models,
-        build,
-        renderer: renderer.map(Spanned::into_inner),
-        limits,
-    })
-}
-
-fn check_id(id: &Spanned<String>, source: Source<'_>) -> Result<(), Error> {
-    let text = id.get_ref();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(allowed) {
-        return Ok(());
+    profile: Option<&str>,
+) -> Option<Application> {
+    let root = Table::root(document, entries);
+    root.need("spin_manifest_version", "write `spin_manifest_version = 2`");
+    let details = root.need("application", "write [application] with a `name`").and_then(details);
+    let (variables, declared) = variables::read(root.get("variables"));
+    let tables = root.get("component").map(Node::entries).unwrap_or_default();
+    let named: BTreeSet<&str> = tables.iter().map(|(id, _)| id.text()).collect();
+    let trigger = root.get("trigger");
+    let Triggers { triggers, inline } = triggers::read(trigger, &named, base_dir);
+    root.close();
+    for (id, _) in &tables {
+        check_id(*id);
     }
-    Err(source.error(
-        id.span(),
-        format!("`{text}` cannot be the identifier of a component"),
-        "use letters, digits, `-` and `_`, beginning with a letter",
-    ))
+
+    let defaults = details.as_ref().map(|details| details.defaults).unwrap_or_default();
+    let reading = Reading { base: base_dir, declared: &declared, defaults, profile };
+    let mut profiles = Profiles::default();
+    let mut components = BTreeMap::new();
+    let mut renderer_places = BTreeMap::new();
+    let tables_ids = tables.iter().map(|(id, node)| (id.text().to_owned(), id.place(), *node));
+    let inline_ids = inline.into_iter().map(|(id, node)| (id, node.place(), node));
+    for (id, place, node) in tables_ids.chain(inline_ids) {
+        let Some(Read { component, renderer_place }) = reading.component(&id, &place, node, &mut profiles) else {
+            continue;
+        };
+        if let Some(place) = renderer_place {
+            renderer_places.insert(id.clone(), place);
+        }
+        components.insert(id, component);
+    }
+    check_profile(profile, &profiles, document);
+
+    let known = named.iter().copied().chain(components.keys().map(String::as_str)).collect();
+    let used = check_references(&triggers, &components, &renderer_places, &known, document);
+    // What is refused may have been what uses them.
+    if !document.has_errors() {
+        warn_of_unused(&tables, &used, document);
+    }
+    if !triggers.iter().any(|trigger| matches!(trigger.route, TriggerRoute::Public(_))) {
+        no_way_in(trigger, document, &details);
+    }
+    let details = details?;
+    Some(Application {
+        name: details.name,
+        version: details.version,
+        description: details.description,
+        authors: details.authors,
+        variables,
+        triggers,
+        components,
+        warnings: Vec::new(),
+    })
 }
 
-fn limits(raw: raw::Limits, defaults: Limits, source: Source<'_>) -> Result<Limits, Error> {
-    let size = |text: &Spanned<String>| {
-        quantity::bytes(text.get_ref()).ok_or_else(|| {
-            let message = format!("`{}` is no size", text.get_ref());
-            source.error(text.span(), message, "write for example \"64MiB\"; zero is not allowed")
-        })
+fn warn_of_unused(tables: &[(Name<'_>, Node<'_>)], used: &BTreeSet<&str>, document: &Document<'_>) {
+    for (id, _) in tables.iter().filter(|(id, _)| !used.contains(id.text())) {
+        let message = format!("component `{}` is never used", id.text());
+        document.push(id.place().warning(message, "name it in a [[trigger.http]] or remove it"));
+    }
+}
+
+/// Says that nothing could reach the application, if no mistake in a trigger
+/// says it already.
+fn no_way_in(trigger: Option<Node<'_>>, document: &Document<'_>, details: &Option<Details<'_>>) {
+    if document.has_errors() && trigger.is_some() {
+        return;
+    }
+    let message = "the application has no HTTP trigger with a path, so nothing could reach it";
+    let help = "add [[trigger.http]] with a `route`, such as \"/...\", and a `component`";
+    if let Some(details) = details {
+        details.node.fail::<()>(message, help);
+    }
+}
+
+/// What stands in `[application]`.
+struct Details<'d> {
+    node: Node<'d>,
+    name: String,
+    version: Option<String>,
+    description: Option<String>,
+    authors: Vec<String>,
+    defaults: crate::Limits,
+}
+
+fn details(node: Node<'_>) -> Option<Details<'_>> {
+    let table = node.table("[application]")?;
+    let text = |key| table.get(key).and_then(Node::text).map(str::to_owned);
+    let (version, description) = (text("version"), text("description"));
+    let name = table.need("name", "write a name for logs and messages, such as \"my-app\"").and_then(|node| {
+        let name = node.text()?;
+        match name.trim().is_empty() {
+            true => {
+                node.fail("the application's `name` is empty", "write a name for logs and messages, such as \"my-app\"")
+            }
+            false => Some(name.to_owned()),
+        }
+    });
+    let authors = table.get("authors").and_then(Node::texts).unwrap_or_default();
+    if let Some(node) = table.get("targets") {
+        targets::check(node);
+    }
+    settings_of_triggers(table.get("trigger"));
+    let defaults = tool::of_application(table.get("tool"));
+    table.close();
+    let authors = authors.into_iter().map(|(author, _)| author.to_owned()).collect();
+    Some(Details { node, name: name?, version, description, authors, defaults })
+}
+
+/// `[application.trigger.http]`: Spin reads only `base` there, which may be
+/// only what it is anyway.
+fn settings_of_triggers(node: Option<Node<'_>>) {
+    for (name, node) in node.map(Node::entries).unwrap_or_default() {
+        if name.text() != "http" {
+            if !node.says_nothing() {
+                let message = format!("triggers of type `{}` are not supported", name.text());
+                name.fail::<()>(message, "remove their settings");
+            }
+            continue;
+        }
+        let Some(table) = node.table("[application.trigger.http]") else { continue };
+        if let Some(base) = table.get("base")
+            && base.text().is_some_and(|text| text != "/")
+        {
+            base.fail::<()>("`base` is of older manifests", "remove it, and write it before each `route`");
+        }
+        table.close();
+    }
+}
+
+fn check_id(id: Name<'_>) {
+    if let Err(why) = names::check(id.text(), Style::Kebab) {
+        id.fail::<()>(
+            format!("`{}` cannot be the identifier of a component: {why}", id.text()),
+            "use letters and digits, with `-` between words that begin with a letter",
+        );
+    }
+}
+
+fn check_profile(profile: Option<&str>, profiles: &Profiles, document: &Document<'_>) {
+    let Some(profile) = profile else { return };
+    if profiles.names().contains(profile) {
+        return;
+    }
+    let help = match profiles.names().is_empty() {
+        true => format!("add [component.ID.profile.{profile}], or choose none"),
+        false => format!("choose one of {}", listed(profiles.names().iter().map(String::as_str))),
     };
-    let time = |text: &Spanned<String>| {
-        quantity::duration(text.get_ref()).ok_or_else(|| {
-            let message = format!("`{}` is no duration", text.get_ref());
-            let help = "write for example \"500ms\", \"2s\" or \"1m\"; zero is not allowed";
-            source.error(text.span(), message, help)
+    document.error(0..0, format!("no component has the profile `{profile}`"), help);
+}
+
+/// Checks what components and triggers name; tells which components are used.
+fn check_references<'a>(
+    triggers: &'a [HttpTrigger],
+    components: &'a BTreeMap<String, Component>,
+    renderer_places: &'a BTreeMap<String, crate::Place>,
+    known: &BTreeSet<&str>,
+    document: &Document<'_>,
+) -> BTreeSet<&'a str> {
+    let renderers: Renderers<'a> = components
+        .iter()
+        .filter_map(|(id, component)| {
+            let place = renderer_places.get(id)?;
+            Some((id.as_str(), (component.renderer.as_ref()?.component()?, place)))
         })
-    };
-    Ok(Limits {
-        memory_bytes: raw.memory.as_ref().map(size).transpose()?.or(defaults.memory_bytes),
-        cpu: raw.cpu.as_ref().map(time).transpose()?.or(defaults.cpu),
-        wall: raw.wall.as_ref().map(time).transpose()?.or(defaults.wall),
-    })
+        .collect();
+    references::check(&renderers, known, document);
+    let of_components = components
+        .iter()
+        .flat_map(|(by, component)| component.composed_of().map(move |(needed, place)| (by.as_str(), needed, place)));
+    let mut used: BTreeSet<&str> = triggers.iter().filter_map(|trigger| trigger.answer.component()).collect();
+    used.extend(renderers.values().map(|(id, _)| *id));
+    for dependency in of_components.chain(triggers::component_dependencies(triggers)) {
+        references::check_dependency(dependency, components, known, document);
+        used.insert(dependency.1);
+    }
+    used
 }
 
 #[cfg(test)]

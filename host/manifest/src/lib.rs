@@ -7,16 +7,39 @@
 //!
 //! Source: <https://spinframework.dev/manifest-reference>.
 
+pub mod dependencies;
+pub mod files;
 pub mod operator;
 pub mod quantity;
 pub mod routes;
+pub mod source;
+pub mod template;
+pub mod variables;
 
 mod application;
+mod build;
+mod check;
+mod component;
 mod diagnostic;
 mod file;
-mod raw;
-mod refused;
-mod renderers;
+mod hosts;
+mod limits;
+mod names;
+mod profile;
+mod reader;
+mod references;
+mod static_response;
+mod targets;
+mod tool;
+mod triggers;
 
-pub use application::{Application, Build, Component, HttpTrigger, Limits, Warning};
-pub use diagnostic::{Diagnostic, Error};
+pub use application::Application;
+pub use build::Build;
+pub use check::Checked;
+pub use component::Component;
+pub use diagnostic::{Diagnostic, Diagnostics, Error, Place, Severity, json, plain};
+pub use hosts::AllowedHost;
+pub use limits::Limits;
+pub use static_response::StaticResponse;
+pub use tool::{Clock, Renderer};
+pub use triggers::{Answer, HttpTrigger, TriggerRoute};

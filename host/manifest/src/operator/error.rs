@@ -4,7 +4,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Source};
+use super::source::Source;
+use crate::diagnostic::Diagnostic;
 
 /// Why the operator's file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +31,10 @@ pub enum Error {
 /// An error at `span`, in bytes of the text. A key that stands there by mistake
 /// is not repeated, since errors go into logs.
 pub(super) fn at(source: Source<'_>, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Error {
-    match source.error(span, without_secrets(&message.into()), help) {
-        crate::Error::Invalid(mut diagnostic) => {
-            diagnostic.snippet = without_secrets(&diagnostic.snippet);
-            Error::Invalid(diagnostic)
-        }
-        crate::Error::Read { path, source } => Error::Read { path, source },
-    }
+    let mut diagnostic = source.error(span, without_secrets(&message.into()), help);
+    diagnostic.snippet = without_secrets(&diagnostic.snippet);
+    diagnostic.mark = diagnostic.mark.min(diagnostic.snippet.chars().count());
+    Error::Invalid(Box::new(diagnostic))
 }
 
 /// A text with all that looks like a key cut off behind its beginning.

@@ -9,7 +9,7 @@ use toml::{Spanned, Value};
 use super::error::{self, Error};
 use super::moment::moment;
 use super::{raw, unknown};
-use crate::diagnostic::Source;
+use super::source::Source;
 
 const MAKE_ONE: &str = "write `nala-sha256:ID:SALT:HASH`; docs/tenants.md shows how to make one";
 
@@ -108,6 +108,7 @@ fn stored(text: &str, key: &Spanned<Value>, source: Source<'_>) -> Result<Stored
         };
         // It may be a key itself, which belongs in no log.
         diagnostic.snippet = "(not shown, since it may be a secret)".to_owned();
+        diagnostic.mark = 0;
         diagnostic.column = 1;
         Error::Invalid(diagnostic)
     })

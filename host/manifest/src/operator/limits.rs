@@ -6,7 +6,7 @@ use toml::{Spanned, Value};
 use super::error::{self, Error};
 use super::raw::LimitTable;
 use super::unknown;
-use crate::diagnostic::Source;
+use super::source::Source;
 use crate::quantity;
 
 /// The limits of a table; what is not in it stays as in `defaults`.

@@ -11,6 +11,7 @@ mod keys;
 mod limits;
 mod moment;
 mod raw;
+mod source;
 mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use nala_tenant::{Conflict, Declared, InvalidHost, InvalidPrefix, Limits, Roster, StoredKey, TenantName};
 use toml::Spanned;
 
-use crate::diagnostic::Source;
+use self::source::Source;
 use crate::file;
 
 pub use error::Error;

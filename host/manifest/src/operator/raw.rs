@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 
 use super::error::{self, Error};
 use super::unknown;
-use crate::diagnostic::Source;
+use super::source::Source;
 
 /// Values by the names of limits, which `limits` knows.
 pub(super) type LimitTable = BTreeMap<Spanned<String>, Spanned<Value>>;

@@ -1,0 +1,101 @@
+//! Nala's own settings, in tables that Spin leaves to other programs.
+
+use crate::diagnostic::Place;
+use crate::limits::{self, Limits};
+use crate::names::{self, Style};
+use crate::reader::Node;
+
+/// Who answers `nala:chat` for a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Renderer {
+    /// The component with this identifier.
+    Component(String),
+    /// The host itself, by the chat template of the model:
+    /// `renderer = "nala:chat-template"`.
+    ChatTemplate,
+}
+
+impl Renderer {
+    /// The identifier, if it is a component.
+    #[must_use]
+    pub fn component(&self) -> Option<&str> {
+        match self {
+            Self::Component(id) => Some(id),
+            Self::ChatTemplate => None,
+        }
+    }
+}
+
+/// What a component learns about time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// All that the host knows.
+    Exact,
+    /// Too little to measure by it what others do.
+    Coarse,
+}
+
+/// `[component.ID.tool.nala]`
+#[derive(Default)]
+pub(crate) struct ComponentTool {
+    pub(crate) renderer: Option<(Renderer, Place)>,
+    pub(crate) clock: Option<Clock>,
+    pub(crate) limits: Limits,
+}
+
+/// Reads `tool` of a component.
+pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
+    let Some(node) = nala(node) else { return ComponentTool::default() };
+    let Some(table) = node.table("[component.ID.tool.nala]") else { return ComponentTool::default() };
+    let tool = ComponentTool {
+        renderer: table.get("renderer").and_then(renderer),
+        clock: table.get("clock").and_then(clock),
+        limits: limits::read(table.get("limits")),
+    };
+    table.close();
+    tool
+}
+
+/// Reads `tool` of the application: the limits of components that set none.
+pub(crate) fn of_application(node: Option<Node<'_>>) -> Limits {
+    let Some(table) = nala(node).and_then(|node| node.table("[application.tool.nala]")) else {
+        return Limits::default();
+    };
+    let limits = limits::read(table.get("limits"));
+    table.close();
+    limits
+}
+
+/// Ours of the tables; what is in the others is theirs to check.
+fn nala(node: Option<Node<'_>>) -> Option<Node<'_>> {
+    let mut ours = None;
+    for (name, node) in node?.entries() {
+        if !node.is_table() {
+            node.fail::<()>(format!("`tool.{}` must be a table", name.text()), "write the program's settings into it");
+        } else if name.text() == "nala" {
+            ours = Some(node);
+        }
+    }
+    ours
+}
+
+fn renderer(node: Node<'_>) -> Option<(Renderer, Place)> {
+    let text = node.text()?;
+    let renderer = match text {
+        "nala:chat-template" => Renderer::ChatTemplate,
+        id if names::check(id, Style::Kebab).is_ok() => Renderer::Component(id.to_owned()),
+        _ => {
+            let help = "name a component, or write \"nala:chat-template\" for the host's own";
+            return node.fail(format!("there is no renderer `{text}`"), help);
+        }
+    };
+    Some((renderer, node.place()))
+}
+
+fn clock(node: Node<'_>) -> Option<Clock> {
+    match node.text()? {
+        "exact" => Some(Clock::Exact),
+        "coarse" => Some(Clock::Coarse),
+        other => node.fail(format!("there is no clock `{other}`"), "write \"exact\" or \"coarse\""),
+    }
+}
