@@ -12,6 +12,7 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use nala_http::{Asked, Handler, HostError, RequestBody, ResponseBody};
+use nala_manifest::StaticResponse;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
@@ -48,21 +49,36 @@ impl Site {
     }
 }
 
-/// Which component answers which path.
+/// Who answers a path.
+#[derive(Clone)]
+pub(crate) enum Answering {
+    Component(Arc<Site>),
+    /// The host, always the same.
+    Static(Arc<StaticResponse>),
+}
+
+/// Who answers which path.
 pub(crate) enum Routing {
     /// One handler has them all.
     All(Arc<Site>),
     /// As the manifest says.
-    Table(RouteTable<Arc<Site>>),
+    Table(RouteTable<Answering>),
 }
 
 impl Routing {
-    fn find<'a>(&'a self, path: &'a str) -> Option<&'a Arc<Site>> {
+    fn find(&self, path: &str) -> Option<Answering> {
         match self {
-            Self::All(site) => Some(site),
-            Self::Table(table) => table.find(path).map(|(site, _)| site),
+            Self::All(site) => Some(Answering::Component(Arc::clone(site))),
+            Self::Table(table) => table.find(path).map(|(answering, _)| answering.clone()),
         }
     }
+}
+
+fn unchanging(response: &StaticResponse) -> Response<ResponseBody> {
+    let mut answer = Response::new(ResponseBody::full(response.body.clone()));
+    *answer.status_mut() = response.status;
+    *answer.headers_mut() = response.headers.clone();
+    answer
 }
 
 /// What is served, and to whom.
@@ -85,10 +101,13 @@ impl Handler for Front {
         if asks_for_usage {
             return tenancy::answer_usage(&parts.method, &tenant);
         }
-        let Some(site) = self.routing.find(parts.uri.path()) else {
-            return Err(HostError::new(StatusCode::NOT_FOUND, "not_found", "Nothing is served under this path."));
+        let app = match self.routing.find(parts.uri.path()) {
+            Some(Answering::Component(site)) => site.of(&tenant),
+            Some(Answering::Static(response)) => return Ok(unchanging(&response)),
+            None => {
+                return Err(HostError::new(StatusCode::NOT_FOUND, "not_found", "Nothing is served under this path."));
+            }
         };
-        let app = site.of(&tenant);
         match app.handle(Request::from_parts(parts, body)).await {
             Ok(response) => Ok(response.map(ResponseBody::new)),
             Err(error) => Err(answer(&error)),

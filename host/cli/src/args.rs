@@ -138,6 +138,15 @@ pub(crate) struct UpArgs {
     #[arg(value_name = "SPIN.TOML")]
     pub(crate) manifest: Option<PathBuf>,
 
+    /// The profile of the manifest whose settings are used
+    #[arg(long, value_name = "NAME", requires = "manifest")]
+    pub(crate) profile: Option<String>,
+
+    /// A value for a variable of the manifest; may be given again. Others come from
+    /// environment variables named SPIN_VARIABLE_NAME
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parsers::variable, requires = "manifest")]
+    pub(crate) variable: Vec<(String, String)>,
+
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
 }

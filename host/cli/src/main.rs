@@ -1,6 +1,7 @@
 //! The binary `nala-host`: one module a verb, and the glue between the rooms.
 
 mod answer;
+mod application;
 mod args;
 mod builtin;
 mod completions;

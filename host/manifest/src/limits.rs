@@ -62,7 +62,8 @@ limits! {
     /// What of one instance's standard output and error is logged, in bytes
     /// (`log_bytes = "64KiB"`).
     log_bytes: u32 = small_size("log_bytes"),
-    /// What the host keeps for one instance, in bytes (`host_bytes = "64MiB"`).
+    /// What the host keeps for all instances together, in bytes
+    /// (`host_bytes = "64MiB"`).
     host_bytes: u64 = size("host_bytes"),
     /// Tokens that are evaluated in a minute (`tokens_in_per_minute = 100000`).
     tokens_in_per_minute: u64 = large_count("tokens_in_per_minute"),

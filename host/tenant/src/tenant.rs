@@ -34,7 +34,14 @@ impl Tenant {
     /// as a tenant; what it uses is counted.
     #[must_use]
     pub fn sole() -> Arc<Self> {
-        let declared = Declared { limits: Limits::unlimited(), ..Declared::new(TenantName::local()) };
+        Self::within(Limits::unlimited())
+    }
+
+    /// Somebody of whom no more is known than the limits: the users of one component,
+    /// all together.
+    #[must_use]
+    pub fn within(limits: Limits) -> Arc<Self> {
+        let declared = Declared { limits, ..Declared::new(TenantName::local()) };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let ledger = Ledger::new(&declared.limits, Meters::new(&clock), &clock);
         Arc::new(Self::new(&declared, Arc::new(ledger)))

@@ -35,7 +35,7 @@ pub struct ResponseBody {
     app: Arc<str>,
     account: Arc<Account>,
     /// The request goes on until this is dropped.
-    _admission: Admission,
+    _admissions: [Admission; 2],
 }
 
 impl ResponseBody {
@@ -44,9 +44,9 @@ impl ResponseBody {
         guard: GoneGuard,
         app: Arc<str>,
         account: Arc<Account>,
-        admission: Admission,
+        admissions: [Admission; 2],
     ) -> Self {
-        Self { inner, guard, app, account, _admission: admission }
+        Self { inner, guard, app, account, _admissions: admissions }
     }
 }
 

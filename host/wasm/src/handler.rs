@@ -72,7 +72,7 @@ impl App {
     #[must_use]
     pub fn of(&self, tenant: Arc<Tenant>) -> Self {
         let Instances { blueprint, pre, metrics } = self.proxy.state();
-        let account = Arc::new(Account::new(tenant, &blueprint.app));
+        let account = Arc::new(Account::new(tenant, Arc::clone(&blueprint.account.component), &blueprint.app));
         let blueprint = Blueprint { account, ..blueprint.clone() };
         let proxy = ProxyHandler::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
         Self { proxy, room: Arc::clone(&self.room), admission_wait: self.admission_wait }
@@ -118,7 +118,7 @@ impl App {
         let blueprint = &self.proxy.state().blueprint;
         let account = &blueprint.account;
         account.may_begin().map_err(HandleError::Tenant)?;
-        let admission = self.admit(account).await?;
+        let admissions = [self.admit(&account.tenant).await?, self.admit(&account.component).await?];
         account.meter.add(Counter::Requests, 1);
         // Its own limit first: a tenant that has used up its instances waits for none of
         // those that are everybody's.
@@ -140,18 +140,18 @@ impl App {
         match self.proxy.handle(Arc::clone(&control), request).await {
             Ok(response) => {
                 let (app, account) = (Arc::clone(&blueprint.app), Arc::clone(account));
-                Ok(response.map(|body| ResponseBody::new(body, guard, app, account, admission)))
+                Ok(response.map(|body| ResponseBody::new(body, guard, app, account, admissions)))
             }
             Err(error) => Err(HandleError::classify(&error, &control).await),
         }
     }
 
-    /// Lets a request of the tenant in, after those of it that came before.
-    async fn admit(&self, account: &Account) -> Result<Admission, HandleError> {
-        match tokio::time::timeout(self.admission_wait, account.tenant.admit_or_wait()).await {
+    /// Lets a request in, after those of the same owner that came before.
+    async fn admit(&self, owner: &Arc<Tenant>) -> Result<Admission, HandleError> {
+        match tokio::time::timeout(self.admission_wait, owner.admit_or_wait()).await {
             Ok(admitted) => admitted.map_err(HandleError::Tenant),
             Err(_late) => {
-                let (limit, value) = (Limit::Stock(Stock::Requests), account.tenant.quota(Stock::Requests).limit());
+                let (limit, value) = (Limit::Stock(Stock::Requests), owner.quota(Stock::Requests).limit());
                 Err(HandleError::Tenant(Exceeded { limit, value, retry_after: HandleError::AtCapacity.retry_after() }))
             }
         }

@@ -50,10 +50,22 @@ pub struct Grant {
     pub renderer: Option<Arc<Renderer>>,
     /// What a request may use.
     pub limits: Limits,
+    /// What all its requests together may use. Nothing bounds it unless it is said.
+    pub shared_limits: SharedLimits,
     /// Whom it works for, if not for the one owner of the machine.
     pub tenant: Option<Arc<Tenant>>,
     /// Environment, variables, files and what else is granted.
     pub capabilities: Capabilities,
+}
+
+/// Limits over all requests of a component, whosever they are.
+#[derive(Debug, Clone)]
+pub struct SharedLimits(pub nala_tenant::Limits);
+
+impl Default for SharedLimits {
+    fn default() -> Self {
+        Self(nala_tenant::Limits::unlimited())
+    }
 }
 
 /// Why a component was not loaded. Each says what to do.
@@ -261,7 +273,11 @@ impl Runtime {
             engine: self.engine.clone(),
             _ticker: Arc::clone(&self.ticker),
             app: name.into(),
-            account: Arc::new(Account::new(grant.tenant.unwrap_or_else(|| Arc::clone(&self.owner)), name)),
+            account: Arc::new(Account::new(
+                grant.tenant.unwrap_or_else(|| Arc::clone(&self.owner)),
+                Tenant::within(grant.shared_limits.0),
+                name,
+            )),
             limits: Arc::new(grant.limits),
             models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use nala_tenant::{Held, Stock, Tenant};
+use nala_tenant::Stock;
 use wasmtime::{Error, ResourceLimiter, Result};
 
+use crate::account::{Account, Holding};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 
@@ -16,8 +17,8 @@ pub(crate) struct MemoryLimiter {
     /// What the growth that is being tried would add.
     trying: u64,
     outcome: Arc<Outcome>,
-    /// The same of the sum over the tenant's stores.
-    of_tenant: Option<Held>,
+    /// The same of the sum over all stores of the account.
+    of_account: Option<Holding>,
     table_limit: u64,
     table_held: u64,
     table_trying: u64,
@@ -25,14 +26,14 @@ pub(crate) struct MemoryLimiter {
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(limits: &Limits, tenant: &Tenant, outcome: Arc<Outcome>) -> Self {
+    pub(crate) fn new(limits: &Limits, account: &Account, outcome: Arc<Outcome>) -> Self {
         Self {
             limit: limits.memory_bytes,
             held: 0,
             trying: 0,
             outcome,
             // Nothing is given whatever the limit.
-            of_tenant: tenant.hold(Stock::Memory, 0).ok(),
+            of_account: account.hold(Stock::Memory, 0).ok(),
             table_limit: limits.table_elements.into(),
             table_held: 0,
             table_trying: 0,
@@ -57,7 +58,7 @@ impl ResourceLimiter for MemoryLimiter {
             self.outcome.refuse_memory();
             return Ok(false);
         }
-        if let Some(Err(exceeded)) = self.of_tenant.as_mut().map(|held| held.grow(added)) {
+        if let Some(Err(exceeded)) = self.of_account.as_mut().map(|held| held.grow(added)) {
             self.outcome.refuse_memory_of_tenant(exceeded);
             return Ok(false);
         }
@@ -71,7 +72,7 @@ impl ResourceLimiter for MemoryLimiter {
         self.outcome.refuse_memory();
         let trying = std::mem::take(&mut self.trying);
         self.held = self.held.saturating_sub(trying);
-        if let Some(held) = &mut self.of_tenant {
+        if let Some(held) = &mut self.of_account {
             held.shrink(trying);
         }
         Ok(())
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn all_memories_count_together() {
         let mut limiter =
-            MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
+            MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Account::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory");
         assert!(limiter.outcome.memory_refused());
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn memory_that_the_host_does_not_have_is_refused_memory() {
-        let mut limiter = MemoryLimiter::new(&Limits::default(), &Tenant::sole(), Arc::default());
+        let mut limiter = MemoryLimiter::new(&Limits::default(), &Account::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.outcome.memory_refused());
         limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_modules_own_maximum_is_not_our_refusal() {
-        let mut limiter = MemoryLimiter::new(&Limits::default(), &Tenant::sole(), Arc::default());
+        let mut limiter = MemoryLimiter::new(&Limits::default(), &Account::sole(), Arc::default());
         assert!(!limiter.memory_growing(0, 60, Some(50)).unwrap());
         assert!(!limiter.outcome.memory_refused());
     }

@@ -190,12 +190,10 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    use nala_tenant::Tenant;
-
     use super::*;
 
-    fn account(tenant: Arc<Tenant>) -> Arc<Account> {
-        Arc::new(Account::new(tenant, "app"))
+    fn account() -> Arc<Account> {
+        Arc::new(Account::sole())
     }
 
     /// Keeps what is logged, each record as one text.
@@ -238,7 +236,7 @@ mod tests {
     fn logged(bytes: u32, writes: &[&[u8]]) -> Vec<String> {
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {
-            let stream = LogStream::new("app".into(), bytes, account(Tenant::sole()));
+            let stream = LogStream::new("app".into(), bytes, account());
             for part in writes {
                 stream.take_in(part);
             }
@@ -249,7 +247,7 @@ mod tests {
 
     #[test]
     fn only_so_many_bytes_are_taken_in() {
-        let stream = LogStream::new("app".into(), 10, account(Tenant::sole()));
+        let stream = LogStream::new("app".into(), 10, account());
         stream.take_in(b"12345\n678");
         assert_eq!(stream.state.lock().unwrap().left, 2);
         stream.take_in(&[b'x'; 100_000]);
@@ -280,7 +278,7 @@ mod tests {
     fn recorded(bytes: u32, records: &[(Level, &str, &str)]) -> Vec<String> {
         let log = Log::default();
         tracing::subscriber::with_default(log.clone(), || {
-            let stream = LogStream::new("app".into(), bytes, account(Tenant::sole()));
+            let stream = LogStream::new("app".into(), bytes, account());
             stream.take_in(b"un");
             for (level, context, message) in records {
                 stream.record(*level, context, message);

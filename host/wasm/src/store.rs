@@ -87,7 +87,7 @@ impl Blueprint {
             wasi: self.wasi(clock, &log),
             http,
             outbound: DenyOutbound,
-            memory: MemoryLimiter::new(limits, &account.tenant, Arc::clone(&outcome)),
+            memory: MemoryLimiter::new(limits, account, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
             llm: LlmState::new(self.models.clone(), Arc::clone(account), limits),

@@ -38,6 +38,14 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("the name has no address; {hint}"))
 }
 
+/// `NAME=VALUE`. The value is not repeated in errors: it may be a secret.
+pub(super) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE: a variable that the manifest declares, and its value".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

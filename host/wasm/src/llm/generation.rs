@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nala_engine::{Finish, Generation, Lease, Readiness};
-use nala_tenant::Held;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 use wasmtime_wasi::async_trait;
@@ -15,7 +14,7 @@ use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::handle::Place;
 use super::state::Usage;
 use super::{LlmView, convert};
-use crate::account::Account;
+use crate::account::{Account, Holding};
 
 /// A run that a guest has started.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
@@ -40,11 +39,11 @@ pub struct GenerationHandle {
 pub(super) struct Counted {
     usage: Arc<Usage>,
     account: Arc<Account>,
-    _turn: Held,
+    _turn: Holding,
 }
 
 impl Counted {
-    pub(super) fn new(usage: Arc<Usage>, account: Arc<Account>, turn: Held) -> Self {
+    pub(super) fn new(usage: Arc<Usage>, account: Arc<Account>, turn: Holding) -> Self {
         Self { usage, account, _turn: turn }
     }
 

@@ -172,7 +172,7 @@ impl HostModel for LlmView<'_> {
                  shorten it"
             ))));
         }
-        let Ok(held) = self.state.account.tenant.hold(Stock::HostBytes, bytes as u64) else {
+        let Ok(held) = self.state.account.hold(Stock::HostBytes, bytes as u64) else {
             return Ok(Err(Error::Quota(QuotaKind::Memory)));
         };
         let encode = move || {

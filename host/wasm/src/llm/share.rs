@@ -3,30 +3,30 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nala_tenant::{Held, Quota, Stock};
+use nala_tenant::Stock;
 
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::state::Usage;
-use crate::account::Account;
+use crate::account::{Account, Holding};
 
 /// KV cells that a session has set aside of its store's allowance: those it
 /// holds, and those that its run may still take.
 pub(super) struct Cells {
     usage: Arc<Usage>,
     held: u64,
-    /// The same of the sum over the tenant's stores.
-    of_tenant: Option<Held>,
-    quota: Arc<Quota>,
+    /// The same of the sum over all stores of the account.
+    of_account: Option<Holding>,
+    account: Arc<Account>,
     metered: nala_tenant::Cells,
 }
 
 impl Cells {
     /// None yet.
-    pub(super) fn none(usage: &Arc<Usage>, account: &Account) -> Self {
-        let quota = Arc::clone(account.tenant.quota(Stock::KvCells));
+    pub(super) fn none(usage: &Arc<Usage>, account: &Arc<Account>) -> Self {
         // Nothing is given whatever the limit.
-        let of_tenant = quota.try_hold(0).ok();
-        Self { usage: Arc::clone(usage), held: 0, of_tenant, quota, metered: account.meter.hold_cells(0) }
+        let of_account = account.hold(Stock::KvCells, 0).ok();
+        let metered = account.meter.hold_cells(0);
+        Self { usage: Arc::clone(usage), held: 0, of_account, account: Arc::clone(account), metered }
     }
 
     /// Sets aside `wanted` in all, if the store may have `max`.
@@ -34,7 +34,7 @@ impl Cells {
         if self.others().saturating_add(wanted) > max {
             return Err(Error::Quota(QuotaKind::Kv));
         }
-        if let Some(Err(_exceeded)) = self.of_tenant.as_mut().map(|held| held.resize(wanted)) {
+        if let Some(Err(_exceeded)) = self.of_account.as_mut().map(|held| held.resize(wanted)) {
             return Err(Error::Quota(QuotaKind::Kv));
         }
         self.replace(wanted);
@@ -44,7 +44,7 @@ impl Cells {
     /// Gives back all but `wanted`.
     pub(super) fn keep(&mut self, wanted: u64) {
         let wanted = wanted.min(self.held);
-        if let Some(held) = &mut self.of_tenant {
+        if let Some(held) = &mut self.of_account {
             held.shrink(self.held - wanted);
         }
         self.replace(wanted);
@@ -58,8 +58,8 @@ impl Cells {
     /// How many the session may have set aside in all, where the store may have
     /// `max`.
     pub(super) fn most(&self, max: u64) -> u64 {
-        let of_tenant = self.quota.limit().saturating_sub(self.quota.used()).saturating_add(self.held);
-        max.saturating_sub(self.others()).min(of_tenant)
+        let of_account = self.account.room(Stock::KvCells).saturating_add(self.held);
+        max.saturating_sub(self.others()).min(of_account)
     }
 
     /// What the store's other sessions have set aside.
@@ -85,29 +85,26 @@ impl Drop for Cells {
 pub(super) struct GrammarBytes {
     usage: Arc<Usage>,
     held: u64,
-    /// The same of what the host holds for the tenant.
-    _of_tenant: Held,
-    quota: Arc<Quota>,
+    /// The same of what the host holds for the account.
+    _of_account: Holding,
+    account: Arc<Account>,
 }
 
 impl GrammarBytes {
     /// Sets aside `bytes`, if the store may have `max` in all.
-    pub(super) fn take(usage: &Arc<Usage>, account: &Account, bytes: u64, max: u64) -> Result<Self, Error> {
-        Self::take_of(usage, account.tenant.quota(Stock::HostBytes), bytes, max)
-    }
-
-    fn take_of(usage: &Arc<Usage>, quota: &Arc<Quota>, bytes: u64, max: u64) -> Result<Self, Error> {
+    pub(super) fn take(usage: &Arc<Usage>, account: &Arc<Account>, bytes: u64, max: u64) -> Result<Self, Error> {
         if counter(usage).load(Ordering::Relaxed).saturating_add(bytes) > max {
             return Err(Error::Quota(QuotaKind::Memory));
         }
-        let of_tenant = quota.try_hold(bytes).map_err(|_exceeded| Error::Quota(QuotaKind::Memory))?;
+        let held = account.hold(Stock::HostBytes, bytes);
+        let of_account = held.map_err(|_exceeded| Error::Quota(QuotaKind::Memory))?;
         counter(usage).fetch_add(bytes, Ordering::Relaxed);
-        Ok(Self { usage: Arc::clone(usage), held: bytes, _of_tenant: of_tenant, quota: Arc::clone(quota) })
+        Ok(Self { usage: Arc::clone(usage), held: bytes, _of_account: of_account, account: Arc::clone(account) })
     }
 
     /// As many for another holder of the grammar.
     pub(super) fn again(&self, max: u64) -> Result<Self, Error> {
-        Self::take_of(&self.usage, &self.quota, self.held, max)
+        Self::take(&self.usage, &self.account, self.held, max)
     }
 }
 
@@ -123,13 +120,11 @@ impl Drop for GrammarBytes {
 
 #[cfg(test)]
 mod tests {
-    use nala_tenant::Tenant;
-
     use super::*;
 
     #[test]
     fn cells_of_all_sessions_count_together() {
-        let (usage, account) = (Arc::default(), Account::new(Tenant::sole(), "app"));
+        let (usage, account) = (Arc::default(), Arc::new(Account::sole()));
         let (mut first, mut second) = (Cells::none(&usage, &account), Cells::none(&usage, &account));
         first.set(60, 100).unwrap();
         assert!(matches!(second.set(41, 100), Err(Error::Quota(QuotaKind::Kv))));
@@ -142,7 +137,7 @@ mod tests {
 
     #[test]
     fn bytes_are_given_back_by_whoever_held_them() {
-        let (usage, account) = (Arc::default(), Account::new(Tenant::sole(), "app"));
+        let (usage, account) = (Arc::default(), Arc::new(Account::sole()));
         let first = GrammarBytes::take(&usage, &account, 60, 100).unwrap();
         assert!(matches!(first.again(100), Err(Error::Quota(QuotaKind::Memory))));
         drop(first);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use nala_engine::pool::AcquireError;
 use nala_engine::{BackendLimits, Engine, Lease, PooledModel};
-use nala_tenant::{Held, Rate, Stock};
+use nala_tenant::{Rate, Stock};
 use tokio::sync::Semaphore;
 
 use super::bindings::nala::llm::types::{Error, QuotaKind};
-use crate::account::Account;
+use crate::account::{Account, Holding};
 use crate::limits::{KvLimit, Limits};
 
 /// The models of a component, the default one first.
@@ -153,16 +153,16 @@ impl LlmState {
     /// Whether a prompt may be computed: how much of it is known already, and so what it
     /// costs, is said only afterwards.
     pub(super) fn may_read(&self) -> Result<(), Error> {
-        self.account.tenant.rate(Rate::TokensIn).check().map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))
+        self.account.check(Rate::TokensIn).map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))
     }
 
     /// Whether a run may begin, and its place among the tenant's runs. The engine has
     /// those wait that are beyond what the tenant may have at a time.
-    pub(super) fn may_write(&self) -> Result<Held, Error> {
-        let tenant = &self.account.tenant;
-        tenant.rate(Rate::TokensOut).check().map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))?;
-        let at_once = tenant.hold(Stock::Generations, 1);
-        at_once.or_else(|_| tenant.hold(Stock::QueuedGenerations, 1)).map_err(|_exceeded| Error::Busy)
+    pub(super) fn may_write(&self) -> Result<Holding, Error> {
+        let account = &self.account;
+        account.check(Rate::TokensOut).map_err(|_exceeded| Error::Quota(QuotaKind::Tokens))?;
+        let at_once = account.hold(Stock::Generations, 1);
+        at_once.or_else(|_| account.hold(Stock::QueuedGenerations, 1)).map_err(|_exceeded| Error::Busy)
     }
 
     /// A model was opened, of which nothing may have been known before.

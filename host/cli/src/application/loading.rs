@@ -1,0 +1,181 @@
+//! Loads what a manifest describes, each thing once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context;
+use nala_engine::{ModelPool, PooledModel};
+use nala_manifest::routes::RouteTable;
+use nala_manifest::{Answer, Application, Component, TriggerRoute};
+use nala_wasm::{Compiled, Grant, Limits, Renderer};
+
+use super::{Described, limits};
+use crate::answer::{Answering, Routing, Site};
+use crate::builtin;
+use crate::component;
+use crate::console::Help;
+use crate::ready::Sample;
+use crate::serve::{Prepared, Preparing};
+
+/// Loads what a manifest describes, each thing once.
+pub(super) struct Loading<'a> {
+    preparing: &'a Preparing,
+    described: &'a Described,
+    application: &'a Application,
+    compiled: BTreeMap<String, Compiled>,
+    renderers: BTreeMap<String, Arc<Renderer>>,
+    sites: BTreeMap<String, Arc<Site>>,
+    /// The renderer that is part of this binary.
+    builtin: Option<Arc<Renderer>>,
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(preparing: &'a Preparing, described: &'a Described) -> Self {
+        let application = &described.application;
+        Self { preparing, described, application, compiled: BTreeMap::new(), renderers: BTreeMap::new(), sites: BTreeMap::new(), builtin: None }
+    }
+
+    pub(super) fn prepare(mut self) -> anyhow::Result<Prepared> {
+        let manifest = self.described.manifest.display();
+        let models = self.load_models()?;
+        let mut table = RouteTable::new();
+        for trigger in &self.application.triggers {
+            let answer = match &trigger.answer {
+                Answer::Component(id) => Answering::Component(self.site(id, &models)?),
+                Answer::Static(response) => Answering::Static(Arc::new(response.clone())),
+            };
+            // What is private is reached by other components only.
+            let TriggerRoute::Public(route) = &trigger.route else { continue };
+            table
+                .insert(route.clone(), answer)
+                .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {manifest}"))?;
+        }
+        let sample = self.sample(&models);
+        let what = format!("{} ({manifest})", self.application.name);
+        Ok(Prepared { routing: Routing::Table(table), models, what, sample })
+    }
+
+    /// The models that components are granted and import; `--model` names the
+    /// only ones.
+    fn load_models(&mut self) -> anyhow::Result<ModelPool> {
+        let mut granted: Vec<&str> = Vec::new();
+        let mut needed = false;
+        let application = self.application;
+        for id in application.reachable() {
+            let component = self.component(id)?;
+            needed |= self.compiled(id, component)?.imports_models();
+            for model in &component.ai_models {
+                if !granted.contains(&model.as_str()) {
+                    granted.push(model);
+                }
+            }
+        }
+        let loader = &self.preparing.loader;
+        let asked = if needed { loader.asked(&granted) } else { Vec::new() };
+        let models = loader.pool(&asked)?;
+        let ungranted = models.models().find(|model| !granted.contains(&model.name()));
+        match ungranted {
+            None => Ok(models),
+            Some(model) => {
+                let name = model.name();
+                let what = format!("no component of the application is granted the model {name}");
+                let help = format!("add it to `ai_models` in the manifest: ai_models = [\"{name}\"]");
+                Err(Help { what, help }.into())
+            }
+        }
+    }
+
+    /// What a component may open, the default one first, and the names of what
+    /// it may not.
+    fn granted(&self, component: &Component, models: &ModelPool) -> (Vec<PooledModel>, Vec<String>) {
+        let place = |model: &PooledModel| component.ai_models.iter().position(|name| name == model.name());
+        let (mut granted, withheld): (Vec<_>, Vec<_>) = models.models().partition(|model| place(model).is_some());
+        // The operator's order, if there is one, else the component's own.
+        if self.preparing.loader.asked(&[]).is_empty() {
+            granted.sort_by_key(place);
+        }
+        (granted, withheld.into_iter().map(|model| model.name().to_owned()).collect())
+    }
+
+    fn component(&self, id: &str) -> anyhow::Result<&'a Component> {
+        self.application.component(id).with_context(|| format!("the manifest has no component `{id}`"))
+    }
+
+    /// Compiles a component, the first time it is asked for.
+    fn compiled(&mut self, id: &str, component: &Component) -> anyhow::Result<Compiled> {
+        if let Some(compiled) = self.compiled.get(id) {
+            return Ok(compiled.clone());
+        }
+        let source = self.described.source(id, component)?;
+        let compiled = component::compile(&self.preparing.runtime, id, source, build(component).as_deref())
+            .with_context(|| component.place.clone())?;
+        self.compiled.insert(id.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+
+    fn site(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<Arc<Site>> {
+        if let Some(site) = self.sites.get(id) {
+            return Ok(Arc::clone(site));
+        }
+        let component = self.component(id)?;
+        let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
+        let (models, withheld) = self.granted(component, models);
+        let grant =
+            Grant { models, withheld, renderer, limits: limits(Limits::default(), component), ..Grant::default() };
+        let compiled = self.compiled(id, component)?;
+        let app = self
+            .preparing
+            .runtime
+            .load(&compiled, grant)
+            .map_err(|error| component::explain(error, build(component).as_deref()))
+            .with_context(|| component.place.clone())?;
+        let site = Site::new(app);
+        self.sites.insert(id.to_owned(), Arc::clone(&site));
+        Ok(site)
+    }
+
+    fn renderer(&mut self, renderer: &nala_manifest::Renderer) -> anyhow::Result<Arc<Renderer>> {
+        let Some(id) = renderer.component() else {
+            if let Some(renderer) = &self.builtin {
+                return Ok(Arc::clone(renderer));
+            }
+            let renderer = builtin::renderer(&self.preparing.runtime)?;
+            return Ok(Arc::clone(self.builtin.insert(renderer)));
+        };
+        if let Some(renderer) = self.renderers.get(id) {
+            return Ok(Arc::clone(renderer));
+        }
+        let component = self.component(id)?;
+        let compiled = self.compiled(id, component)?;
+        let renderer = self
+            .preparing
+            .runtime
+            .load_renderer(&compiled, limits::of_request(Limits::renderer(), &component.limits))
+            .map_err(|error| component::explain(error, build(component).as_deref()))
+            .with_context(|| component.place.clone())?;
+        let renderer = Arc::new(renderer);
+        self.renderers.insert(id.to_owned(), Arc::clone(&renderer));
+        Ok(renderer)
+    }
+
+    /// A request that the application should answer. What a handler of one's
+    /// own wants to be asked is not known; the OpenAI component's is.
+    fn sample(&self, models: &ModelPool) -> Sample {
+        let routes = self.application.routes();
+        let chat = routes.find("/v1/chat/completions").is_some_and(|(answer, _)| answer.component() == Some("openai"));
+        match models.models().next() {
+            Some(model) if chat => Sample::Chat { model: model.name().to_owned() },
+            _ => Sample::Get { path: "/".to_owned() },
+        }
+    }
+}
+
+/// The commands that build a component, as one line for a shell.
+fn build(component: &Component) -> Option<String> {
+    let build = component.build.as_ref()?;
+    let commands = build.commands.join(" && ");
+    match build.workdir.as_os_str().is_empty() {
+        true => Some(commands),
+        false => Some(format!("(cd {} && {commands})", build.workdir.display())),
+    }
+}

@@ -1,0 +1,135 @@
+//! An application: what its manifest describes, what that needs, and how it is loaded.
+
+mod limits;
+mod loading;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use nala_manifest::source::Source;
+use nala_manifest::{Application, Clock, Component, variables};
+use nala_wasm::{Asset, Capabilities, Clocks, Files};
+
+use self::loading::Loading;
+use crate::console::{Console, Help};
+use crate::serve::{Prepared, Preparing};
+
+/// What is chosen on the command line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    /// The profile of the manifest.
+    pub(crate) profile: Option<String>,
+    /// Values of variables, which come before those of the environment.
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+impl Chosen {
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let given = self.variables.iter().rev().find(|(of, _)| of == name);
+        given.map(|(_, value)| value.into()).or_else(|| variables::from_environment(name))
+    }
+}
+
+/// A manifest that was read, and what it stands for here and now.
+pub(crate) struct Described {
+    manifest: PathBuf,
+    application: Application,
+    /// Variables of each component.
+    variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
+}
+
+impl Described {
+    /// Reads a manifest, and finds the values of its variables.
+    ///
+    /// # Errors
+    /// It is wrong, a variable has no value, or it asks for what this host does not do.
+    pub(crate) fn read(manifest: &Path, chosen: &Chosen, console: Console) -> anyhow::Result<Self> {
+        let application = Application::read(manifest, chosen.profile.as_deref())?;
+        for warning in &application.warnings {
+            console.warn(&warning.to_string());
+        }
+        let variables = application.resolve_variables(&|name| chosen.variable(name))?;
+        let described = Self { manifest: manifest.to_owned(), application, variables };
+        described.refuse_unserved()?;
+        Ok(described)
+    }
+
+    /// What the manifest may say, and this host does not do: it would be another
+    /// application without it.
+    fn refuse_unserved(&self) -> anyhow::Result<()> {
+        for trigger in &self.application.triggers {
+            if let Some(middleware) = trigger.middleware.first() {
+                let help = "compose the component with it before, for example with `wac plug`";
+                return Err(middleware.place.error("middleware is not supported yet", help).into());
+            }
+        }
+        for component in self.application.components.values() {
+            if let Some(dependency) = component.dependencies.values().next() {
+                let help = "compose the component with its dependencies before, for example with `wac plug`";
+                return Err(dependency.place.error("dependencies are not composed at load yet", help).into());
+            }
+            if !matches!(component.source, Source::Path(_)) {
+                let help = "download it, and write the path of the file: source = \"app.wasm\"";
+                return Err(component.source_place.error("only files can be sources yet", help).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that are read when it is loaded.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let components = self.application.components.values();
+        let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
+        let folder = self.manifest.parent().map(Path::to_owned);
+        let has_files = components.clone().any(|component| !component.files.is_empty());
+        sources.chain(folder.filter(|_| has_files)).collect()
+    }
+
+    /// Loads all of it, and the models that it needs.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being served.
+    pub(crate) fn load(&self, preparing: &Preparing) -> anyhow::Result<Prepared> {
+        Loading::new(preparing, self).prepare()
+    }
+
+    /// Where a component's code is.
+    fn source<'a>(&self, id: &str, component: &'a Component) -> anyhow::Result<&'a Path> {
+        component.source.path().with_context(|| format!("the source of component `{id}` is no file"))
+    }
+
+    /// What a component is granted beside models.
+    fn capabilities(&self, id: &str, component: &Component) -> anyhow::Result<Capabilities> {
+        let environment = component.environment.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+        let variables = self.variables.get(id).into_iter().flatten();
+        let variables = variables.map(|(name, value)| (name.clone(), value.expose().into()));
+        let assets = component.files.expand()?.into_iter();
+        let assets = assets.map(|file| Asset { host: file.host, guest: file.guest.to_string() });
+        self.refuse_ungranted(component)?;
+        Ok(Capabilities {
+            environment: environment.collect(),
+            variables: variables.collect(),
+            files: Files { assets: assets.collect(), ..Files::default() },
+            clocks: match component.clock {
+                Some(Clock::Exact) => Clocks::Exact,
+                Some(Clock::Coarse) | None => Clocks::default(),
+            },
+        })
+    }
+
+    fn refuse_ungranted(&self, component: &Component) -> anyhow::Result<()> {
+        let refused = |key: &str| Help {
+            what: format!("{}: `{key}` is not supported yet", component.place),
+            help: format!("write `{key} = []`"),
+        };
+        if !component.key_value_stores.is_empty() {
+            return Err(refused("key_value_stores").into());
+        }
+        if !component.allowed_outbound_hosts.is_empty() {
+            return Err(refused("allowed_outbound_hosts").into());
+        }
+        Ok(())
+    }
+}
