@@ -3,15 +3,19 @@
 mod answer;
 mod application;
 mod args;
+mod build;
 mod builtin;
+mod check;
 mod completions;
 mod component;
 mod console;
 mod doctor;
 mod envelope;
+mod key;
 mod logging;
 mod model;
 mod models;
+mod new;
 mod ready;
 mod run;
 mod serve;
@@ -20,6 +24,7 @@ mod tenancy;
 mod up;
 mod version;
 mod wall;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -46,6 +51,10 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Run(args) => run::main(&args, console),
         Verb::Up(args) => up::main(&args, console),
+        Verb::New(args) => new::main(&args, console),
+        Verb::Build(args) => build::main(&args, console),
+        Verb::Check(args) => check::main(&args, console),
+        Verb::Key(args) => key::main(&args),
         Verb::Model(args) => model::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
