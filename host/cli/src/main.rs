@@ -7,6 +7,7 @@ mod builtin;
 mod completions;
 mod component;
 mod console;
+mod deploy;
 mod doctor;
 mod envelope;
 mod logging;
@@ -49,6 +50,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Model(args) => model::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
+        Verb::Compile(args) => deploy::compile_in_jail(&args),
     }
 }
 

@@ -199,6 +199,11 @@ impl Compiled {
         &self.name
     }
 
+    /// What it imports, by name.
+    pub fn imports(&self) -> impl Iterator<Item = &str> {
+        self.imports.iter().map(String::as_str)
+    }
+
     /// Whether it imports models, so that one must be loaded for it.
     #[must_use]
     pub fn imports_models(&self) -> bool {
