@@ -150,7 +150,8 @@ impl<'a> Loading<'a> {
         let component = self.component(id)?;
         let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
-        let grant = Grant { models, withheld, renderer, limits: limits(Limits::default(), component) };
+        let limits = limits(Limits::default(), component);
+        let grant = Grant { models, withheld, renderer, limits, ..Grant::default() };
         let compiled = self.compiled(id, component)?;
         let app = self
             .preparing

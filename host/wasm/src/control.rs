@@ -11,6 +11,7 @@ use wasmtime::Trap;
 use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
 use crate::cpu::{Counting, CpuClock};
+use crate::outbound::Depth;
 use crate::outcome::{Outcome, Stopped};
 
 /// One request, as its instance and its caller share it.
@@ -20,6 +21,8 @@ pub(crate) struct RequestControl {
     pub(crate) gone: CancellationToken,
     /// When the wall time is up.
     pub(crate) deadline: Instant,
+    /// How deep it lies in requests of other components.
+    pub(crate) depth: Depth,
     /// The request's place among the instances, until its instance takes it. A
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
@@ -56,10 +59,11 @@ impl End {
 }
 
 impl RequestControl {
-    pub(crate) fn new(deadline: Instant, permit: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn new(deadline: Instant, depth: Depth, permit: OwnedSemaphorePermit) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
+            depth,
             permit: Mutex::new(Some(permit)),
             outcome: OnceLock::new(),
             end: OnceLock::new(),

@@ -21,6 +21,7 @@ use crate::engine::Runtime;
 use crate::error::HandleError;
 use crate::load::LoadError;
 use crate::metrics::{Alive, RuntimeMetrics};
+use crate::outbound::Depth;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
 
@@ -90,7 +91,7 @@ impl App {
         let admitted = tokio::time::timeout(self.admission_wait, Arc::clone(&self.room).acquire_owned()).await;
         let Ok(Ok(permit)) = admitted else { return Err(HandleError::AtCapacity) };
         let blueprint = &self.proxy.state().blueprint;
-        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, permit));
+        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, Depth::of(&request), permit));
         let guard = GoneGuard::new(Arc::clone(&control));
         // A body that breaks off in transfer is the client's fault, or a limit.
         let request =

@@ -13,10 +13,11 @@ use crate::chat::renderer::Renderer;
 use crate::clocks::GuestClock;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
+use crate::key_value::Budget;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
-use crate::outbound::DenyOutbound;
+use crate::outbound::Sender;
 use crate::outcome::Outcome;
 use crate::stdio::LogStream;
 use crate::tick::Ticker;
@@ -32,7 +33,7 @@ pub(crate) struct StoreData {
     pub(crate) table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    outbound: DenyOutbound,
+    outbound: Sender,
     pub(crate) memory: MemoryLimiter,
     pub(crate) cpu: Arc<CpuClock>,
     pub(crate) limits: Arc<Limits>,
@@ -41,6 +42,7 @@ pub(crate) struct StoreData {
     /// What it is granted beside models.
     pub(crate) granted: Arc<Granted>,
     pub(crate) clock: GuestClock,
+    pub(crate) key_value: Budget,
     /// What it prints and logs.
     pub(crate) log: LogStream,
     /// The request that the store works for.
@@ -81,7 +83,7 @@ impl Blueprint {
             table,
             wasi: self.wasi(clock, &log),
             http,
-            outbound: DenyOutbound,
+            outbound: Sender::new(Arc::clone(&self.app), self.granted.outbound.clone(), limits, slot.clone()),
             memory: MemoryLimiter::new(limits, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
@@ -89,6 +91,7 @@ impl Blueprint {
             renderer: self.renderer.clone(),
             granted: Arc::clone(&self.granted),
             clock,
+            key_value: Budget::new(limits),
             log,
             slot,
             permit: None,

@@ -32,7 +32,7 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
-    Room { name: "nala-wasm", may_use: &["nala-engine"], must_not_know: &[LLAMA] },
+    Room { name: "nala-wasm", may_use: &["nala-engine", "nala-egress", "nala-keyvalue"], must_not_know: &[LLAMA] },
     // Holds data; who may use which of it is known where guests are bound.
     Room { name: "nala-keyvalue", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
     Room { name: "nala-manifest", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },

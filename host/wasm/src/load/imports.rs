@@ -29,6 +29,9 @@ const OFFERED: &[&str] = &[
     "fermyon:spin/variables@2.0",
     "fermyon:spin/config",
     "spin:variables@3.0",
+    "wasi:keyvalue@0.2.0-draft2",
+    "fermyon:spin/key-value@2.0",
+    "spin:key-value@3.0",
 ];
 
 /// The names of a component's imports.
@@ -69,7 +72,10 @@ fn names_of(import: &str) -> Vec<String> {
         (Some(major), Some(minor)) => vec![format!("@{version}"), format!("@{major}.{minor}")],
         _ => vec![String::new()],
     };
-    [interface, package].iter().flat_map(|name| versions.iter().map(move |version| format!("{name}{version}"))).collect()
+    [interface, package]
+        .iter()
+        .flat_map(|name| versions.iter().map(move |version| format!("{name}{version}")))
+        .collect()
 }
 
 #[cfg(test)]
