@@ -8,7 +8,7 @@ use crate::store::StoreData;
 
 mod bindings {
     wasmtime::component::bindgen!({
-        path: "../../wit/spin",
+        path: "../../wit/fermyon-spin",
         inline: "package nala:key-value; world imports { import fermyon:spin/key-value@2.0.0; }",
         world: "nala:key-value/imports",
         imports: {

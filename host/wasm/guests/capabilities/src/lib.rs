@@ -26,7 +26,7 @@ mod bindings {
             }
         ",
         path: [
-            "../../../../wit/spin",
+            "../../../../wit/fermyon-spin",
             "../../../../wit/spin-config",
             "../../../../wit/wasi-config",
             "../../../../wit/wasi-config-2024-09-27",
