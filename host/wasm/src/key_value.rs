@@ -76,14 +76,16 @@ impl From<Error> for Refused {
 
 /// An open store.
 #[derive(Debug, Clone)]
-pub(crate) struct Bucket {
+#[expect(unreachable_pub, reason = "the generated code re-exports it")]
+pub struct Bucket {
     store: AsyncStore,
     budget: Budget,
 }
 
 /// A comparison that was begun.
 #[derive(Debug, Clone)]
-pub(crate) struct CasHandle {
+#[expect(unreachable_pub, reason = "the generated code re-exports it")]
+pub struct CasHandle {
     bucket: Bucket,
     cas: Cas,
 }
@@ -133,11 +135,12 @@ impl Bucket {
         Ok(self.store.increment(key, delta).await?)
     }
 
-    async fn get_many(&self, keys: Vec<String>) -> Result<Vec<Option<(String, Vec<u8>)>>, Refused> {
+    /// The keys with their values.
+    async fn get_many(&self, keys: Vec<String>) -> Result<Vec<(String, Option<Vec<u8>>)>, Refused> {
         self.budget.take(keys.iter().map(String::len).sum())?;
-        let found = self.store.get_many(keys).await?;
-        self.budget.take(found.iter().flatten().map(|(_, value)| value.len()).sum())?;
-        Ok(found)
+        let found = self.store.get_many(keys.clone()).await?;
+        self.budget.take(found.iter().flatten().map(Vec::len).sum())?;
+        Ok(keys.into_iter().zip(found).collect())
     }
 
     async fn set_many(&self, pairs: Vec<(String, Vec<u8>)>) -> Result<(), Refused> {

@@ -9,7 +9,7 @@ use wasmtime::component::{Component, Linker, Resource};
 use wasmtime::{Engine, Result, StoreContextMut};
 
 use super::wasi::Error;
-use super::{Bucket, Refused, view};
+use super::{Bucket, view};
 use crate::store::StoreData;
 
 const INTERFACE: &str = "wasi:keyvalue/batch@0.2.0-draft2";
@@ -26,15 +26,9 @@ pub(crate) fn fit(linker: &mut Linker<StoreData>, component: &Component) -> Resu
         Box::new(async move {
             let (bucket, keys) = asked;
             let bucket = view(store.data_mut()).table.get(&bucket)?.clone();
-            let found = get_many(&bucket, keys).await;
-            Ok((found.map_err(Error::from),))
+            Ok((bucket.get_many(keys).await.map_err(Error::from),))
         })
     })
-}
-
-async fn get_many(bucket: &Bucket, keys: Vec<String>) -> Result<Vec<(String, Option<Vec<u8>>)>, Refused> {
-    let found = bucket.get_many(keys.clone()).await?;
-    Ok(keys.into_iter().zip(found).map(|(key, found)| (key, found.map(|(_, value)| value))).collect())
 }
 
 /// Whether the component imports the function with Spin's result. None: it does

@@ -16,7 +16,7 @@ mod bindings {
             default: async | trappable,
         },
         require_store_data_send: true,
-        with: { "fermyon:spin/key-value.store": super::Bucket },
+        with: { "fermyon:spin/key-value.store": crate::key_value::Bucket },
     });
 }
 

@@ -13,7 +13,7 @@ mod bindings {
         world: "nala:key-value/imports",
         imports: { default: trappable },
         require_store_data_send: true,
-        with: { "spin:key-value/key-value.store": super::Bucket },
+        with: { "spin:key-value/key-value.store": crate::key_value::Bucket },
     });
 }
 
@@ -88,7 +88,7 @@ impl<T: Send + 'static> key_value::HostStoreWithStore<T> for HasKeyValue {
         };
         accessor.with(|mut access| {
             let keys = StreamReader::new(&mut access, keys)?;
-            let end = FutureReader::new(&mut access, async move { wasmtime::Result::Ok(end) })?;
+            let end = FutureReader::new(&mut access, async move { Ok::<_, wasmtime::Error>(end) })?;
             Ok((keys, end))
         })
     }

@@ -17,8 +17,8 @@ mod bindings {
         },
         require_store_data_send: true,
         with: {
-            "wasi:keyvalue/store.bucket": super::Bucket,
-            "wasi:keyvalue/atomics.cas": super::CasHandle,
+            "wasi:keyvalue/store.bucket": crate::key_value::Bucket,
+            "wasi:keyvalue/atomics.cas": crate::key_value::CasHandle,
         },
     });
 }
@@ -136,7 +136,9 @@ impl batch::Host for KeyValueView<'_> {
         keys: Vec<String>,
     ) -> Result<Result<Vec<Option<(String, Vec<u8>)>>, Error>> {
         let bucket = self.table.get(&bucket)?;
-        Ok(bucket.get_many(keys).await.map_err(Error::from))
+        let found = bucket.get_many(keys).await.map_err(Error::from);
+        let there = |(key, value): (String, Option<Vec<u8>>)| value.map(|value| (key, value));
+        Ok(found.map(|found| found.into_iter().map(there).collect()))
     }
 
     async fn set_many(
