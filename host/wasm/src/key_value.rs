@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nala_keyvalue::{AsyncStore, Cas, Error, GuestError, Page, Store, SwapError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 
 pub(crate) use batch::fit;
@@ -26,17 +27,27 @@ use crate::store::StoreData;
 /// What is counted for a number, in bytes: the longest there is.
 const NUMBER: usize = 20;
 
-/// Bytes of data that a request may still read and write.
+/// Bytes of data that a request may still read and write, and places for its open
+/// stores and comparisons.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     limit: u64,
     left: Arc<AtomicU64>,
+    places: Arc<Semaphore>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
         let limit = limits.key_value_bytes;
-        Self { limit, left: Arc::new(AtomicU64::new(limit)) }
+        // Half of the handles: where a guest has as many as it may, the next ends it,
+        // and there is an error for too many stores.
+        let places = Arc::new(Semaphore::new((limits.handles / 2) as usize));
+        Self { limit, left: Arc::new(AtomicU64::new(limit)), places }
+    }
+
+    fn place(&self) -> Result<Place, Refused> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        place.map(Arc::new).map_err(|_| Refused::TableFull)
     }
 
     /// Takes bytes for what is to be written, or was read.
@@ -51,6 +62,9 @@ impl Budget {
         })
     }
 }
+
+/// A place for a handle, which is free when all who use the handle are done.
+type Place = Arc<OwnedSemaphorePermit>;
 
 /// Why a call did nothing. All three interfaces have these, but for the first,
 /// which `wasi:keyvalue` tells as another.
@@ -80,6 +94,7 @@ impl From<Error> for Refused {
 pub struct Bucket {
     store: AsyncStore,
     budget: Budget,
+    _place: Place,
 }
 
 /// A comparison that was begun.
@@ -88,6 +103,7 @@ pub struct Bucket {
 pub struct CasHandle {
     bucket: Bucket,
     cas: Cas,
+    place: Place,
 }
 
 impl Bucket {
@@ -154,9 +170,10 @@ impl Bucket {
     }
 
     async fn cas(self, key: String) -> Result<CasHandle, Refused> {
+        let place = self.budget.place()?;
         self.budget.take(key.len())?;
         let cas = self.store.cas(key).await?;
-        Ok(CasHandle { bucket: self, cas })
+        Ok(CasHandle { bucket: self, cas, place })
     }
 }
 
@@ -169,11 +186,11 @@ impl CasHandle {
 
     /// Swaps, or returns the handle for another try.
     async fn swap(self, value: Vec<u8>) -> Result<Option<Self>, Refused> {
-        let Self { bucket, cas } = self;
+        let Self { bucket, cas, place } = self;
         bucket.budget.take(value.len())?;
         match bucket.store.swap(cas, value).await {
             Ok(()) => Ok(None),
-            Err(SwapError::Changed(cas)) => Ok(Some(Self { bucket, cas })),
+            Err(SwapError::Changed(cas)) => Ok(Some(Self { bucket, cas, place })),
             Err(SwapError::Store(error)) => Err(error.into()),
         }
     }
@@ -188,7 +205,8 @@ pub(crate) struct KeyValueView<'a> {
 impl KeyValueView<'_> {
     fn open(&mut self, label: &str) -> Result<Resource<Bucket>, Refused> {
         let store = self.stores.get(label).ok_or(Refused::Denied)?;
-        let bucket = Bucket { store: store.to_async(), budget: self.budget.clone() };
+        let place = self.budget.place()?;
+        let bucket = Bucket { store: store.to_async(), budget: self.budget.clone(), _place: place };
         self.table.push(bucket).map_err(|_| Refused::TableFull)
     }
 }

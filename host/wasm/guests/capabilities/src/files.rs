@@ -42,7 +42,7 @@ pub(crate) fn operate(query: &str) -> String {
         }
         other => return format!("no operation {other:?}"),
     };
-    result.unwrap_or_else(|error| format!("{error:?}"))
+    result.unwrap_or_else(|error| format!("error {}", error.name()))
 }
 
 fn done(_: ()) -> String {

@@ -151,12 +151,13 @@ fn log(query: &str) -> String {
 fn sockets() -> String {
     use wasip2::sockets::network::IpAddressFamily;
     use wasip2::sockets::{instance_network, ip_name_lookup, tcp_create_socket, udp_create_socket};
-    let tcp = tcp_create_socket::create_tcp_socket(IpAddressFamily::Ipv4).map(drop);
-    let udp = udp_create_socket::create_udp_socket(IpAddressFamily::Ipv4).map(drop);
+    let tcp = tcp_create_socket::create_tcp_socket(IpAddressFamily::Ipv4).map(drop).map_err(|e| e.name());
+    let udp = udp_create_socket::create_udp_socket(IpAddressFamily::Ipv4).map(drop).map_err(|e| e.name());
     let network = instance_network::instance_network();
     let lookup = ip_name_lookup::resolve_addresses(&network, "localhost").and_then(|found| {
         found.subscribe().block();
         found.resolve_next_address().map(drop)
     });
+    let lookup = lookup.map_err(|e| e.name());
     format!("{tcp:?} {udp:?} {lookup:?}")
 }
