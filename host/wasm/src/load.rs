@@ -23,7 +23,7 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
-use crate::{chat, clocks, files, llm, logging, variables};
+use crate::{chat, clocks, files, key_value, llm, logging, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -307,11 +307,13 @@ impl Runtime {
         llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
+        key_value::add_to_linker(&mut linker).map_err(link)?;
         logging::add_to_linker(&mut linker).map_err(link)?;
-        // These two take the place of a part of WASI.
+        // These take the place of a part of what is there.
         linker.allow_shadowing(true);
         clocks::add_to_linker(&mut linker).map_err(link)?;
         files::add_to_linker(&mut linker).map_err(link)?;
+        key_value::fit(&mut linker, component).map_err(link)?;
         linker.instantiate_pre(component).map_err(link)
     }
 }
