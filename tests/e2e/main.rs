@@ -16,6 +16,7 @@ mod bad_models;
 mod bad_requests;
 mod batching;
 mod clients;
+mod deploying;
 mod hang_up;
 mod made;
 mod models;

@@ -42,7 +42,8 @@ pub struct Host {
     _turn: Turn,
     /// `127.0.0.1:PORT`
     pub address: String,
-    admin: String,
+    /// The same of the operator's listener.
+    pub admin: String,
     log: Arc<Mutex<String>>,
 }
 

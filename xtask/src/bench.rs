@@ -1,6 +1,5 @@
 //! `cargo xtask bench`: the benchmarks of the tests crate.
 
-mod apt;
 mod peer;
 
 use std::ffi::OsString;

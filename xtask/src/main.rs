@@ -4,6 +4,7 @@
 //! Everything printed here goes to standard error, so that the output of the
 //! programs that are run stays alone on standard output.
 
+mod apt;
 mod bench;
 mod build;
 mod cargo;

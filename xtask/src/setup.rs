@@ -7,6 +7,7 @@ mod debian;
 mod model;
 mod node;
 mod python;
+mod registry;
 mod rust;
 
 use anyhow::Result;
@@ -19,7 +20,7 @@ pub(crate) use python::interpreter;
 /// Arguments of `setup`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the tests need as well: the official clients of Python and npm in environments of their own, a second model
+    /// What the tests need as well: the official clients of Python and npm in environments of their own, a second model, a registry of OCI artifacts
     #[arg(long)]
     tests: bool,
     /// What all checks need as well: rustfmt, clippy and cargo-deny
@@ -67,6 +68,7 @@ pub(crate) fn prepare(repo: &Repo, purpose: Purpose) -> Result<()> {
         python::clients(repo)?;
         node::clients(repo)?;
         model::for_tests(repo)?;
+        registry::unpack(repo)?;
     }
     if purpose >= Purpose::Ci {
         rust::components(repo)?;

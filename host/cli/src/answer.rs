@@ -17,6 +17,7 @@ use nala_manifest::routes::RouteTable;
 use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
 
+use crate::deploy::Deployments;
 use crate::envelope;
 use crate::tenancy::{self, Tenancy, USAGE_PATH};
 
@@ -85,6 +86,8 @@ fn unchanging(response: &StaticResponse) -> Response<ResponseBody> {
 pub(crate) struct Front {
     pub(crate) routing: Routing,
     pub(crate) tenancy: Tenancy,
+    /// What tenants have deployed, which comes before what is everybody's.
+    pub(crate) deployments: Option<Arc<Deployments>>,
 }
 
 impl Handler for Front {
@@ -101,7 +104,9 @@ impl Handler for Front {
         if asks_for_usage {
             return tenancy::answer_usage(&parts.method, &tenant);
         }
-        let app = match self.routing.find(parts.uri.path()) {
+        let path = parts.uri.path();
+        let own = self.deployments.as_ref().and_then(|own| own.find(tenant.name().as_str(), path));
+        let app = match own.or_else(|| self.routing.find(path)) {
             Some(Answering::Component(site)) => site.of(&tenant),
             Some(Answering::Static(response)) => return Ok(unchanging(&response)),
             None => {

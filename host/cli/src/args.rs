@@ -71,6 +71,26 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
+    /// Compile a component in a process of its own, for a host that serves
+    #[command(hide = true)]
+    Compile(CompileArgs),
+}
+
+/// What a host tells the process that compiles for it.
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// Where compiled code is kept
+    #[arg(long)]
+    pub(crate) cache_dir: PathBuf,
+
+    /// What the process may use
+    pub(crate) limits: nala_deploy::JailLimits,
+
+    /// The component
+    pub(crate) input: PathBuf,
+
+    /// Where it is noted that it is compiled
+    pub(crate) output: PathBuf,
 }
 
 /// How the host tells what it does, on standard error.

@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod component;
 mod console;
+mod deploy;
 mod doctor;
 mod envelope;
 mod key;
@@ -58,6 +59,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Model(args) => model::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
+        Verb::Compile(args) => deploy::compile_in_jail(&args),
     }
 }
 

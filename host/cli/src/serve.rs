@@ -10,17 +10,18 @@ use std::time::Duration;
 use anyhow::Context;
 use nala_engine::ModelPool;
 use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
-use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
+use nala_wasm::{CompileCache, MAX_COMPONENT_BYTES, Runtime, RuntimeConfig};
 use prometheus_client::registry::Registry;
 
 use crate::answer::{Front, Late, Routing};
 use crate::args::{CodeArgs, ServeArgs};
 use crate::console::{Console, Help};
+use crate::deploy::{Deployments, Managed};
 use crate::models::Loader;
 use crate::ready::{self, Ready, Sample};
 use crate::serve::ending::{GRACE, Patience};
 use crate::signals::Signals;
-use crate::tenancy::{Opened, TenantMetrics};
+use crate::tenancy::{Opened, Tenancy, TenantMetrics};
 
 /// How long threads that still compile or load are waited for at the end.
 const LEFTOVERS: Duration = Duration::from_millis(500);
@@ -33,6 +34,8 @@ pub(crate) struct Preparing {
     pub(crate) runtime: Runtime,
     pub(crate) loader: Loader,
     pub(crate) console: Console,
+    /// Where compiled code is kept.
+    pub(crate) cache: CompileCache,
 }
 
 /// What a verb serves.
@@ -82,7 +85,11 @@ where
     registry.register_collector(Box::new(resident::ResidentMemory));
     registry.register_collector(Box::new(TenantMetrics(opened.tenancy.clone())));
     let registry = Arc::new(RwLock::new(registry));
-    let admin = Admin::start(opened.admin, &registry, &readiness).await?;
+    let managed = Arc::new(Managed::new(
+        AdminHandler::new(Arc::clone(&registry), readiness.clone()),
+        std::mem::take(&mut opened.admin_keys),
+    ));
+    let admin = Admin::start(opened.admin, &managed, &readiness).await?;
     let address = server.local_addr();
     let shutdown = Shutdown::new();
     let served = Late::default();
@@ -96,8 +103,12 @@ where
             return Ok(());
         }
     };
-    let Prepared { routing, models, what, sample } = prepared;
-    served.open(Front { routing, tenancy: opened.tenancy.clone() });
+    let (preparing, Prepared { routing, models, what, sample }) = prepared;
+    let deployments = deployments(&opened, preparing, &models).await?;
+    if let Some(deployments) = &deployments {
+        managed.manage(Arc::clone(deployments));
+    }
+    served.open(Front { routing, tenancy: opened.tenancy.clone(), deployments });
     let following = opened.follow();
     readiness.set(Phase::Ready);
     ready::announce(
@@ -143,6 +154,19 @@ where
     }
 }
 
+/// Opens what tenants have deployed, where there are tenants and a folder for it.
+async fn deployments(
+    opened: &Opened,
+    preparing: Preparing,
+    models: &ModelPool,
+) -> anyhow::Result<Option<Arc<Deployments>>> {
+    let (Tenancy::Declared(directory), Some(folder)) = (&opened.tenancy, opened.state.clone()) else { return Ok(None) };
+    let (directory, models) = (Arc::clone(directory), models.clone());
+    let open = move || Deployments::open(&folder, directory, preparing, models);
+    let opened = tokio::task::spawn_blocking(open).await.context("loading ended unexpectedly")??;
+    Ok(Some(opened))
+}
+
 /// Waits until an engine has ended that nobody has ended, and says whose it was.
 async fn first_lost(models: &ModelPool) -> String {
     let mut looks = tokio::time::interval(LOOK);
@@ -164,19 +188,21 @@ struct Admin {
 impl Admin {
     async fn start(
         address: Option<SocketAddr>,
-        registry: &Arc<RwLock<Registry>>,
+        handler: &Arc<Managed>,
         readiness: &Readiness,
     ) -> anyhow::Result<Option<Self>> {
         let Some(address) = address else { return Ok(None) };
-        let server = Server::bind(address, nala_http::HttpConfig::default())
-            .await
-            .map_err(|error| anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened"))?
-            .with_readiness(readiness.clone())
-            .with_access_log(tracing::Level::DEBUG);
+        let server =
+            Server::bind(address, nala_http::HttpConfig { max_body_bytes: MAX_COMPONENT_BYTES, ..Default::default() })
+                .await
+                .map_err(|error| {
+                    anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened")
+                })?
+                .with_readiness(readiness.clone())
+                .with_access_log(tracing::Level::DEBUG);
         let address = server.local_addr();
         let shutdown = Shutdown::new();
-        let handler = AdminHandler::new(Arc::clone(registry), readiness.clone());
-        let task = tokio::spawn(server.serve(handler, shutdown.signal()));
+        let task = tokio::spawn(server.serve(Arc::clone(handler), shutdown.signal()));
         Ok(Some(Self { address, shutdown, task }))
     }
 
@@ -193,13 +219,15 @@ async fn prepare_apart<P>(
     console: Console,
     registry: Arc<RwLock<Registry>>,
     prepare: P,
-) -> anyhow::Result<Prepared>
+) -> anyhow::Result<(Preparing, Prepared)>
 where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
 {
     let work = tokio::task::spawn_blocking(move || {
-        let runtime = Runtime::new(RuntimeConfig { cache: cache(&args.code), ..RuntimeConfig::default() })?;
-        let preparing = Preparing { runtime, loader: Loader::new(&args.engine, &args.models, console)?, console };
+        let cache = cache(&args.code);
+        let runtime = Runtime::new(RuntimeConfig { cache: cache.clone(), ..RuntimeConfig::default() })?;
+        let loader = Loader::new(&args.engine, &args.models, console)?;
+        let preparing = Preparing { runtime, loader, console, cache };
         let prepared = prepare(&preparing)?;
         let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
         preparing.runtime.metrics().register(&mut registry);
@@ -208,7 +236,8 @@ where
             let label = ("model".into(), model.name().to_owned().into());
             model.metrics().register(registry.sub_registry_with_label(label));
         }
-        Ok(prepared)
+        drop(registry);
+        Ok((preparing, prepared))
     });
     work.await.context("loading ended unexpectedly")?
 }

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use nala_models::Store;
-use nala_sandbox::{Plan, Policy, Report};
+use nala_sandbox::{Plan, Policy, Report, Spawn};
 
 use crate::args::{SandboxPolicy, ServeArgs};
 use crate::console::{Console, Help};
@@ -60,6 +61,11 @@ fn plan(args: &ServeArgs, opened: &Opened, code: &[PathBuf]) -> anyhow::Result<P
         if std::fs::create_dir_all(folder).is_ok() {
             plan = plan.write(folder);
         }
+    }
+    if !opened.admin_keys.is_empty() && opened.state.is_some() {
+        // What is deployed is compiled by this program in a process of its own.
+        let program = std::env::current_exe().context("the path of this program is not known")?;
+        plan = plan.spawn(Spawn::Only(vec![program]));
     }
     let ports = std::iter::once(opened.listen).chain(opened.admin).map(|address| address.port());
     Ok(ports.fold(plan, Plan::bind))

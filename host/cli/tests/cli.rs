@@ -199,12 +199,12 @@ fn a_taken_port_is_named_before_a_model_is_loaded() {
 #[test]
 fn the_default_manifest_is_what_it_should_be() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let application = nala_manifest::Application::read(&root.join("spin.toml")).unwrap();
+    let application = nala_manifest::Application::read(&root.join("spin.toml"), None).unwrap();
     assert!(application.warnings.is_empty(), "{:?}", application.warnings);
     let openai = application.component("openai").unwrap();
     assert_eq!(openai.ai_models, [nala_models::DEFAULT_MODEL]);
-    assert_eq!(openai.renderer.as_deref(), Some("chat-template"));
-    assert_eq!(application.routes().find("/v1/models").unwrap().0, "openai");
+    assert_eq!(openai.renderer.as_ref().and_then(|renderer| renderer.component()), Some("chat-template"));
+    assert_eq!(application.routes().find("/v1/models").unwrap().0.component(), Some("openai"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::cas::{Cas, SwapError};
 use crate::change::{Change, Done};
 use crate::error::Error;
-use crate::store::{Page, Store, Usage, number};
+use crate::store::{Page, Pair, Store, Usage, number};
 use crate::writer::Reply;
 
 /// A [`Store`] whose operations are awaited, in a runtime of tokio.
@@ -121,7 +121,7 @@ impl AsyncStore {
     ///
     /// # Errors
     /// The same.
-    pub async fn get_many(&self, keys: Vec<String>) -> Result<Vec<Option<(String, Vec<u8>)>>, Error> {
+    pub async fn get_many(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.read(move |store| store.get_many(&keys)).await
     }
 
@@ -129,7 +129,7 @@ impl AsyncStore {
     ///
     /// # Errors
     /// The same.
-    pub async fn set_many(&self, pairs: Vec<(String, Vec<u8>)>) -> Result<(), Error> {
+    pub async fn set_many(&self, pairs: Vec<Pair>) -> Result<(), Error> {
         self.write(self.store.set_many_change(pairs)?).await.map(drop)
     }
 

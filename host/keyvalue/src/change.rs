@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::config::Limits;
 use crate::error::{Error, Fault};
 use crate::scope::{Place, Prefix};
+use crate::store::Pair;
 use crate::tables::{Removed, Tables};
 
 /// What a write costs besides its bytes, in bytes: about what is written anew of
@@ -17,7 +18,7 @@ const REMOVAL_COST: u64 = 64 << 10;
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// Sets some keys.
-    Set(Arc<Place>, Vec<(String, Vec<u8>)>),
+    Set(Arc<Place>, Vec<Pair>),
     /// Deletes some keys.
     Delete(Arc<Place>, Vec<String>),
     /// Adds to a number, which is 0 where there is no key.

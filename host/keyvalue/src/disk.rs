@@ -87,3 +87,25 @@ impl StorageBackend for Disk {
         self.inner.query_lock_range(start, end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn room_is_taken_before_it_is_used() {
+        let file = tempfile::tempfile().unwrap();
+        let disk = Disk::new(file.try_clone().unwrap()).unwrap();
+        for len in [100_000, 4_000_000] {
+            disk.set_len(len).unwrap();
+            let metadata = file.metadata().unwrap();
+            assert_eq!(metadata.len(), len);
+            // Blocks of 512 bytes, whatever the file system's are.
+            assert!(metadata.blocks() * 512 >= len, "{} blocks for {len} bytes", metadata.blocks());
+        }
+        disk.set_len(1000).unwrap();
+        assert_eq!(disk.len().unwrap(), 1000);
+    }
+}

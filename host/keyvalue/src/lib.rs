@@ -43,4 +43,4 @@ pub use error::{Error, GuestError, OpenError};
 pub use keyvalue::KeyValue;
 pub use recount::{Difference, Recount};
 pub use scope::{InvalidName, NAME_BYTES, Scope};
-pub use store::{Page, Store, Usage};
+pub use store::{Page, Pair, Store, Usage};

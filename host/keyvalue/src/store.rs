@@ -35,6 +35,9 @@ pub struct Page {
     pub cursor: Option<String>,
 }
 
+/// A key and its value.
+pub type Pair = (String, Vec<u8>);
+
 /// What a store holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -146,10 +149,14 @@ impl Store {
     /// The values of keys, in the order of the keys, as they were at one moment
     /// (`wasi:keyvalue/batch.get-many`).
     ///
+    /// The interface puts each key beside its value: the standard's draft as
+    /// `list<option<tuple<string, list<u8>>>>`, Spin's copy of the same version as
+    /// `list<tuple<string, option<list<u8>>>>`. Either follows from the keys and this.
+    ///
     /// # Errors
     /// A key is too long, there are too many, their values are too large together,
     /// or the file cannot be read.
-    pub fn get_many(&self, keys: &[String]) -> Result<Vec<Option<(String, Vec<u8>)>>, Error> {
+    pub fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         self.check_keys(keys.iter().map(String::as_str))?;
         let limit = self.shared.limits.batch_bytes;
         self.shared.database.read(|transaction| {
@@ -167,7 +174,7 @@ impl Store {
                 if bytes > limit {
                     return Err(Error::AnswerTooLarge { limit }.into());
                 }
-                found.push(Some((key.clone(), value.to_vec())));
+                found.push(Some(value.to_vec()));
             }
             Ok(found)
         })
@@ -178,7 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Store::set`]; there are too many keys or bytes.
-    pub fn set_many(&self, pairs: Vec<(String, Vec<u8>)>) -> Result<(), Error> {
+    pub fn set_many(&self, pairs: Vec<Pair>) -> Result<(), Error> {
         self.write(self.set_many_change(pairs)?).map(drop)
     }
 
@@ -242,7 +249,7 @@ impl Store {
         Ok(Change::Swap(self.place(), key, version, value))
     }
 
-    pub(crate) fn set_many_change(&self, pairs: Vec<(String, Vec<u8>)>) -> Result<Change, Error> {
+    pub(crate) fn set_many_change(&self, pairs: Vec<Pair>) -> Result<Change, Error> {
         self.check_keys(pairs.iter().map(|(key, _)| key.as_str()))?;
         for (_, value) in &pairs {
             self.check_value(value)?;

@@ -122,10 +122,7 @@ impl Account {
 
     /// Sets aside what an instance may hold, with `handles` of them.
     pub(crate) fn place(&self, handles: u32) -> Result<Place, Exceeded> {
-        Ok(Place {
-            _instance: self.hold(Stock::Instances, 1)?,
-            _handles: self.hold(Stock::Handles, handles.into())?,
-        })
+        Ok(Place { _instance: self.hold(Stock::Instances, 1)?, _handles: self.hold(Stock::Handles, handles.into())? })
     }
 
     /// Notes CPU time that a store has used.

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use nala_keyvalue::Store;
 use thiserror::Error;
 
 use crate::clocks::Clocks;
 use crate::files::{Files, FilesError, Opened};
+use crate::outbound::Outbound;
 use crate::secret::Secret;
 use crate::variables::Variables;
 
@@ -21,6 +23,11 @@ pub struct Capabilities {
     pub files: Files,
     /// How fine the time is that it is told.
     pub clocks: Clocks,
+    /// Key-value stores by the labels that it opens them by
+    /// (`key_value_stores`).
+    pub key_value: BTreeMap<String, Store>,
+    /// Requests to others (`allowed_outbound_hosts`). None: each is denied.
+    pub outbound: Option<Outbound>,
 }
 
 /// Why a component cannot be given what it is granted.
@@ -50,12 +57,14 @@ pub(crate) struct Granted {
     pub(crate) variables: Variables,
     pub(crate) files: Opened,
     pub(crate) clocks: Clocks,
+    pub(crate) key_value: BTreeMap<String, Store>,
+    pub(crate) outbound: Option<Outbound>,
 }
 
 impl Granted {
     /// Copies and opens files, so it blocks.
     pub(crate) fn new(capabilities: Capabilities) -> Result<Self, GrantError> {
-        let Capabilities { environment, variables, files, clocks } = capabilities;
+        let Capabilities { environment, variables, files, clocks, key_value, outbound } = capabilities;
         for (name, value) in &environment {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(GrantError::EnvironmentName(name.clone()));
@@ -64,7 +73,7 @@ impl Granted {
                 return Err(GrantError::EnvironmentValue(name.clone()));
             }
         }
-        Ok(Self { environment, variables, files: files.open()?, clocks })
+        Ok(Self { environment, variables, files: files.open()?, clocks, key_value, outbound })
     }
 }
 

@@ -240,7 +240,7 @@ mod tests {
             shown.push((clock.monotonic(), clock.now()));
         }
         let grain = nanoseconds(GRAIN);
-        assert!(shown.iter().all(|(mark, now)| mark % grain == 0 && now.as_nanos() as u64 % grain == 0));
+        assert!(shown.iter().all(|(mark, now)| mark % grain == 0 && now.as_nanos() % u128::from(grain) == 0));
         shown.dedup();
         assert!((10..=11).contains(&shown.len()), "grains are seen to begin ten times, on both clocks: {shown:?}");
         assert_eq!(clock.resolution(), GRAIN);

@@ -12,6 +12,7 @@ use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
 
 use crate::cpu::{Counting, CpuClock};
 use crate::handler::Seat;
+use crate::outbound::Depth;
 use crate::outcome::{Outcome, Stopped};
 
 /// One request, as its instance and its caller share it.
@@ -21,6 +22,8 @@ pub(crate) struct RequestControl {
     pub(crate) gone: CancellationToken,
     /// When the wall time is up.
     pub(crate) deadline: Instant,
+    /// How deep it lies in requests of other components.
+    pub(crate) depth: Depth,
     /// The request's place among the instances, until its instance takes it. A
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
@@ -57,10 +60,11 @@ impl End {
 }
 
 impl RequestControl {
-    pub(crate) fn new(deadline: Instant, seat: Seat) -> Self {
+    pub(crate) fn new(deadline: Instant, depth: Depth, seat: Seat) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
+            depth,
             seat: Mutex::new(Some(seat)),
             outcome: OnceLock::new(),
             end: OnceLock::new(),

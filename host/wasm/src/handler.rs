@@ -23,6 +23,7 @@ use crate::engine::Runtime;
 use crate::error::HandleError;
 use crate::load::LoadError;
 use crate::metrics::{Alive, RuntimeMetrics};
+use crate::outbound::Depth;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
 
@@ -126,7 +127,7 @@ impl App {
         let room = tokio::time::timeout(self.admission_wait, Arc::clone(&self.room).acquire_owned()).await;
         let Ok(Ok(room)) = room else { return Err(HandleError::AtCapacity) };
         let seat = Seat { _room: room, _place: place };
-        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, seat));
+        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, Depth::of(&request), seat));
         let guard = GoneGuard::new(Arc::clone(&control));
         // A body that breaks off in transfer is the client's fault, or a limit.
         let meter = Arc::clone(&account.meter);

@@ -48,8 +48,13 @@ pub struct Limits {
     pub grammar_bytes: u64,
     /// Bytes of the headers of one message.
     pub header_bytes: u32,
-    /// Bytes of standard output and error that are logged.
+    /// Bytes of standard output, standard error and log records that are logged.
     pub log_bytes: u32,
+    /// Bytes of keys and values read from and written to key-value stores.
+    pub key_value_bytes: u64,
+    /// Requests to others that are in progress at a time, until their responses
+    /// are read or dropped.
+    pub outbound_connections: u32,
 }
 
 impl Default for Limits {
@@ -67,6 +72,8 @@ impl Default for Limits {
             grammar_bytes: 64 << 20,
             header_bytes: 128 << 10,
             log_bytes: 64 << 10,
+            key_value_bytes: 64 << 20,
+            outbound_connections: 16,
         }
     }
 }
@@ -106,7 +113,9 @@ impl Limits {
             entry("call_bytes", bytes(self.call_bytes.into()), "handed to the host in one call"),
             entry("grammar_bytes", bytes(self.grammar_bytes), "compiled grammars that handles and sessions hold"),
             entry("header_bytes", bytes(self.header_bytes.into()), "headers of one message"),
-            entry("log_bytes", bytes(self.log_bytes.into()), "standard output and error that is logged"),
+            entry("log_bytes", bytes(self.log_bytes.into()), "printed and log records that are logged"),
+            entry("key_value_bytes", bytes(self.key_value_bytes), "read from and written to key-value stores"),
+            entry("outbound_connections", self.outbound_connections.to_string(), "requests to others at a time"),
         ]
         .into_iter()
     }
@@ -115,7 +124,7 @@ impl Limits {
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for LimitEntry { name, value, meaning } in self.entries() {
-            writeln!(f, "{name:<15} {value:<22} {meaning}")?;
+            writeln!(f, "{name:<20} {value:<22} {meaning}")?;
         }
         Ok(())
     }
@@ -140,7 +149,7 @@ mod tests {
     #[test]
     fn every_field_is_listed_with_its_unit() {
         let text = Limits::default().to_string();
-        assert_eq!(text.lines().count(), 12);
+        assert_eq!(text.lines().count(), 14);
         assert!(
             text.contains("64 MiB") && text.contains("1/8, or one full context") && text.contains("120 s"),
             "{text}"

@@ -26,7 +26,7 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
-use crate::{chat, clocks, files, llm, logging, variables};
+use crate::{chat, clocks, files, key_value, llm, logging, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -202,10 +202,9 @@ impl Compiled {
         &self.name
     }
 
-    /// The names of its imports, such as `wasi:http/types@0.2.6`.
-    #[must_use]
-    pub fn imports(&self) -> &[String] {
-        &self.imports
+    /// What it imports, by name.
+    pub fn imports(&self) -> impl Iterator<Item = &str> {
+        self.imports.iter().map(String::as_str)
     }
 
     /// Whether it imports models, so that one must be loaded for it.
@@ -308,11 +307,13 @@ impl Runtime {
         llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
+        key_value::add_to_linker(&mut linker).map_err(link)?;
         logging::add_to_linker(&mut linker).map_err(link)?;
-        // These two take the place of a part of WASI.
+        // These take the place of a part of what is there.
         linker.allow_shadowing(true);
         clocks::add_to_linker(&mut linker).map_err(link)?;
         files::add_to_linker(&mut linker).map_err(link)?;
+        key_value::fit(&mut linker, component).map_err(link)?;
         linker.instantiate_pre(component).map_err(link)
     }
 }

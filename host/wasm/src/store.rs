@@ -14,10 +14,11 @@ use crate::clocks::GuestClock;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
 use crate::handler::Seat;
+use crate::key_value::Budget;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
-use crate::outbound::DenyOutbound;
+use crate::outbound::Sender;
 use crate::outcome::Outcome;
 use crate::stdio::LogStream;
 use crate::tick::Ticker;
@@ -33,7 +34,7 @@ pub(crate) struct StoreData {
     pub(crate) table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    outbound: DenyOutbound,
+    outbound: Sender,
     pub(crate) memory: MemoryLimiter,
     pub(crate) cpu: Arc<CpuClock>,
     pub(crate) limits: Arc<Limits>,
@@ -42,6 +43,7 @@ pub(crate) struct StoreData {
     /// What it is granted beside models.
     pub(crate) granted: Arc<Granted>,
     pub(crate) clock: GuestClock,
+    pub(crate) key_value: Budget,
     /// What it prints and logs.
     pub(crate) log: LogStream,
     /// The request that the store works for.
@@ -86,7 +88,7 @@ impl Blueprint {
             table,
             wasi: self.wasi(clock, &log),
             http,
-            outbound: DenyOutbound,
+            outbound: Sender::new(Arc::clone(&self.app), self.granted.outbound.clone(), limits, slot.clone()),
             memory: MemoryLimiter::new(limits, account, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
@@ -94,6 +96,7 @@ impl Blueprint {
             renderer: self.renderer.clone(),
             granted: Arc::clone(&self.granted),
             clock,
+            key_value: Budget::new(limits),
             log,
             slot,
             seat: None,

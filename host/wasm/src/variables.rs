@@ -18,7 +18,7 @@ pub(crate) type Variables = BTreeMap<String, Secret>;
 
 mod spin2 {
     wasmtime::component::bindgen!({
-        path: "../../wit/spin",
+        path: "../../wit/fermyon-spin",
         inline: "package nala:variables; world imports { import fermyon:spin/variables@2.0.0; }",
         world: "nala:variables/imports",
         imports: { default: trappable },

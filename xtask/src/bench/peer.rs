@@ -12,7 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::apt::Shelf;
+use crate::apt::Shelf;
 use crate::process::say;
 use crate::repo::Repo;
 

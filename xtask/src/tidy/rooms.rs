@@ -51,6 +51,10 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-tenant", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Also part of xtask, which a newcomer waits for.
     Room { name: "nala-models", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // Reads no component: what it asks for is told by the caller.
+    Room { name: "nala-deploy", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // The client of registries brings hyper; a server of its own it must not have.
+    Room { name: "nala-oci", may_use: &[], must_not_know: &[WASM, LLAMA] },
     Room {
         name: "nala-host",
         may_use: &[
@@ -64,6 +68,8 @@ const ROOMS: &[Room] = &[
             "nala-models",
             "nala-sandbox",
             "nala-tenant",
+            "nala-deploy",
+            "nala-oci",
         ],
         must_not_know: &[],
     },
@@ -80,6 +86,8 @@ const ROOMS: &[Room] = &[
             "nala-machine",
             "nala-models",
             "nala-tenant",
+            "nala-deploy",
+            "nala-oci",
         ],
         must_not_know: &[],
     },

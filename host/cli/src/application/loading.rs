@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
-use nala_manifest::routes::RouteTable;
+use nala_manifest::routes::{Route, RouteTable};
 use nala_manifest::{Answer, Application, Component, TriggerRoute};
 use nala_wasm::{Compiled, Grant, Limits, Renderer};
 
@@ -32,27 +32,67 @@ pub(super) struct Loading<'a> {
 impl<'a> Loading<'a> {
     pub(super) fn new(preparing: &'a Preparing, described: &'a Described) -> Self {
         let application = &described.application;
-        Self { preparing, described, application, compiled: BTreeMap::new(), renderers: BTreeMap::new(), sites: BTreeMap::new(), builtin: None }
+        Self {
+            preparing,
+            described,
+            application,
+            compiled: BTreeMap::new(),
+            renderers: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            builtin: None,
+        }
     }
 
     pub(super) fn prepare(mut self) -> anyhow::Result<Prepared> {
         let manifest = self.described.manifest.display();
         let models = self.load_models()?;
         let mut table = RouteTable::new();
-        for trigger in &self.application.triggers {
-            let answer = match &trigger.answer {
-                Answer::Component(id) => Answering::Component(self.site(id, &models)?),
-                Answer::Static(response) => Answering::Static(Arc::new(response.clone())),
-            };
-            // What is private is reached by other components only.
-            let TriggerRoute::Public(route) = &trigger.route else { continue };
+        for (route, answering) in self.routes(&models)? {
             table
-                .insert(route.clone(), answer)
+                .insert(route, answering)
                 .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {manifest}"))?;
         }
         let sample = self.sample(&models);
         let what = format!("{} ({manifest})", self.application.name);
         Ok(Prepared { routing: Routing::Table(table), models, what, sample })
+    }
+
+    /// Who answers which paths.
+    pub(super) fn routes(&mut self, models: &ModelPool) -> anyhow::Result<Vec<(Route, Answering)>> {
+        let mut routes = Vec::new();
+        for trigger in &self.application.triggers {
+            let answering = match &trigger.answer {
+                Answer::Component(id) => Answering::Component(self.site(id, models)?),
+                Answer::Static(response) => Answering::Static(Arc::new(response.clone())),
+            };
+            // What is private is reached by other components only.
+            if let TriggerRoute::Public(route) = &trigger.route {
+                routes.push((route.clone(), answering));
+            }
+        }
+        Ok(routes)
+    }
+
+    /// What is known of a component, for whoever has deployed it.
+    pub(super) fn facts(&mut self, id: &str) -> anyhow::Result<serde_json::Value> {
+        let component = self.component(id)?;
+        let compiled = self.compiled(id, component)?;
+        let limits = limits::of_request(Limits::default(), &component.limits);
+        let limits: serde_json::Map<_, _> =
+            limits.entries().map(|entry| (entry.name.to_owned(), entry.value.into())).collect();
+        let variables: Vec<&String> = component.variables.keys().collect();
+        let hosts: Vec<String> =
+            component.allowed_outbound_hosts.iter().map(|host| host.template.to_string()).collect();
+        Ok(serde_json::json!({
+            "imports": compiled.imports().collect::<Vec<_>>(),
+            "granted": {
+                "models": component.ai_models,
+                "key_value_stores": component.key_value_stores,
+                "allowed_outbound_hosts": hosts,
+                "variables": variables,
+            },
+            "limits": limits,
+        }))
     }
 
     /// The models that components are granted and import; `--model` names the
@@ -118,10 +158,17 @@ impl<'a> Loading<'a> {
             return Ok(Arc::clone(site));
         }
         let component = self.component(id)?;
-        let renderer = component.renderer.as_deref().map(|renderer| self.renderer(renderer)).transpose()?;
+        let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
-        let grant =
-            Grant { models, withheld, renderer, limits: limits(Limits::default(), component), ..Grant::default() };
+        let grant = Grant {
+            models,
+            withheld,
+            renderer,
+            limits: limits::of_request(Limits::default(), &component.limits),
+            shared_limits: limits::of_component(&component.limits),
+            capabilities: self.described.capabilities(id, component)?,
+            tenant: None,
+        };
         let compiled = self.compiled(id, component)?;
         let app = self
             .preparing

@@ -8,11 +8,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use nala_engine::ModelPool;
+use nala_manifest::routes::Route;
 use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
 
 use self::loading::Loading;
+use crate::answer::Answering;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 
@@ -36,6 +39,8 @@ impl Chosen {
 pub(crate) struct Described {
     manifest: PathBuf,
     application: Application,
+    /// Where the code of each component is, if not where the manifest says.
+    sources: Option<BTreeMap<String, PathBuf>>,
     /// Variables of each component.
     variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
 }
@@ -51,9 +56,60 @@ impl Described {
             console.warn(&warning.to_string());
         }
         let variables = application.resolve_variables(&|name| chosen.variable(name))?;
-        let described = Self { manifest: manifest.to_owned(), application, variables };
+        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables };
         described.refuse_unserved()?;
         Ok(described)
+    }
+
+    /// Reads the manifest of an application that was sent, whose code is in `sources`.
+    ///
+    /// # Errors
+    /// It is wrong, a variable has no value, a component was not sent, or it asks for
+    /// what this host does not do.
+    pub(crate) fn deployed(text: &str, name: &str, sources: BTreeMap<String, PathBuf>) -> anyhow::Result<Self> {
+        let application = Application::parse(text, Path::new("."), None)?;
+        // The environment is the host's own.
+        let variables = application.resolve_variables(&|_| None)?;
+        for (id, component) in &application.components {
+            if !component.files.is_empty() {
+                let what = format!("{}: files are not taken in with an application", component.place);
+                return Err(Help { what, help: "build them into the component".to_owned() }.into());
+            }
+            if !sources.contains_key(id) {
+                let what = format!("the component `{id}` of the manifest was not sent");
+                return Err(Help { what, help: format!("put it, and name its digest under \"{id}\"") }.into());
+            }
+        }
+        if let Some(id) = sources.keys().find(|id| application.component(id).is_none()) {
+            let what = format!("a component `{id}` was sent, and the manifest has none of that name");
+            return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
+        }
+        let described = Self { manifest: name.into(), application, sources: Some(sources), variables };
+        described.refuse_unserved()?;
+        Ok(described)
+    }
+
+    /// Who answers which paths, with models that are served already.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being served.
+    pub(crate) fn routes(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<Vec<(Route, Answering)>> {
+        let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
+        for component in self.application.components.values() {
+            if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {
+                let what = format!("{}: the host does not serve the model {name}", component.place);
+                return Err(Help { what, help: format!("it serves {}", served.join(", ")) }.into());
+            }
+        }
+        Loading::new(preparing, self).routes(models)
+    }
+
+    /// What is known of a component.
+    ///
+    /// # Errors
+    /// It cannot be compiled.
+    pub(crate) fn facts(&self, preparing: &Preparing, id: &str) -> anyhow::Result<serde_json::Value> {
+        Loading::new(preparing, self).facts(id)
     }
 
     /// What the manifest may say, and this host does not do: it would be another
@@ -70,7 +126,7 @@ impl Described {
                 let help = "compose the component with its dependencies before, for example with `wac plug`";
                 return Err(dependency.place.error("dependencies are not composed at load yet", help).into());
             }
-            if !matches!(component.source, Source::Path(_)) {
+            if self.sources.is_none() && !matches!(component.source, Source::Path(_)) {
                 let help = "download it, and write the path of the file: source = \"app.wasm\"";
                 return Err(component.source_place.error("only files can be sources yet", help).into());
             }
@@ -96,8 +152,10 @@ impl Described {
     }
 
     /// Where a component's code is.
-    fn source<'a>(&self, id: &str, component: &'a Component) -> anyhow::Result<&'a Path> {
-        component.source.path().with_context(|| format!("the source of component `{id}` is no file"))
+    fn source<'a>(&'a self, id: &str, component: &'a Component) -> anyhow::Result<&'a Path> {
+        let sent = self.sources.as_ref().map(|sources| sources.get(id).map(PathBuf::as_path));
+        sent.unwrap_or_else(|| component.source.path())
+            .with_context(|| format!("the source of component `{id}` is no file"))
     }
 
     /// What a component is granted beside models.

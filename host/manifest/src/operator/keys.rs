@@ -8,8 +8,8 @@ use toml::{Spanned, Value};
 
 use super::error::{self, Error};
 use super::moment::moment;
-use super::{raw, unknown};
 use super::source::Source;
+use super::{raw, unknown};
 
 const MAKE_ONE: &str = "write `nala-sha256:ID:SALT:HASH`, as `nala-host key new` prints it";
 

@@ -5,8 +5,8 @@ use toml::{Spanned, Value};
 
 use super::error::{self, Error};
 use super::raw::LimitTable;
-use super::unknown;
 use super::source::Source;
+use super::unknown;
 use crate::quantity;
 
 /// The limits of a table; what is not in it stays as in `defaults`.

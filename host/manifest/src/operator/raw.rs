@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use toml::{Spanned, Value};
 
 use super::error::{self, Error};
-use super::unknown;
 use super::source::Source;
+use super::unknown;
 
 /// Values by the names of limits, which `limits` knows.
 pub(super) type LimitTable = BTreeMap<Spanned<String>, Spanned<Value>>;

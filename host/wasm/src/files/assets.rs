@@ -4,9 +4,9 @@
 //! link, after the component was loaded does not reach the guest.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -26,7 +26,8 @@ pub(super) fn gather(assets: &[Asset], limit: AssetLimit) -> Result<Option<TempD
     if assets.is_empty() {
         return Ok(None);
     }
-    let folder = tempfile::Builder::new().prefix("nala-files-").tempdir();
+    let own = Permissions::from_mode(0o700);
+    let folder = tempfile::Builder::new().prefix("nala-files-").permissions(own).tempdir();
     let folder = folder.map_err(|error| FilesError::Io { path: std::env::temp_dir(), error })?;
     let mut copying = Copying { limit: limit.0, left: limit.0, places: BTreeSet::new() };
     for Asset { host, guest } in assets {
@@ -122,7 +123,7 @@ fn name(kind: FileType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

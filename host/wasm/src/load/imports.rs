@@ -29,6 +29,9 @@ const OFFERED: &[&str] = &[
     "fermyon:spin/variables@2.0",
     "fermyon:spin/config",
     "spin:variables@3.0",
+    "wasi:keyvalue@0.2.0-draft2",
+    "fermyon:spin/key-value@2.0",
+    "spin:key-value@3.0",
 ];
 
 /// The names of a component's imports.

@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use nala_engine::fake::Fake;
 use nala_engine::{Engine, EngineConfig, LoadedModel, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
-use nala_wasm::{App, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
+use nala_wasm::{App, Capabilities, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
 use tokio::runtime::Handle;
 
 /// The guests, built once a run.
@@ -98,6 +98,17 @@ impl Bench {
         let compiled = runtime.compile("renderer", Source::File(&guest("renderer"))).unwrap();
         let renderer = Some(runtime.load_renderer(&compiled, renderer).unwrap().into());
         Self::load_in(runtime, Fake::default().load(), Grant { limits, renderer, ..Grant::default() }, "prompts")
+    }
+
+    /// The guest that tries what it is granted.
+    pub fn granted(capabilities: Capabilities) -> Self {
+        Self::granted_within(Limits::default(), capabilities, "capabilities")
+    }
+
+    /// One that tries what it is granted, within limits.
+    pub fn granted_within(limits: Limits, capabilities: Capabilities, name: &str) -> Self {
+        let grant = Grant { limits, capabilities, ..Grant::default() };
+        Self::load(RuntimeConfig::default(), Fake::default().load(), grant, name)
     }
 
     fn load(config: RuntimeConfig, model: LoadedModel, grant: Grant, name: &str) -> Self {

@@ -19,7 +19,7 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A folder with apt's files and the packages unpacked from it.
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     folder: PathBuf,
     architecture: String,
 }
@@ -29,7 +29,7 @@ impl Shelf {
     ///
     /// # Errors
     /// This is no Debian system, or the folder cannot be written.
-    pub(super) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
         let mut dpkg = Command::new("dpkg");
         let architecture = capture(dpkg.arg("--print-architecture"))
             .context("packages are taken by apt and dpkg, which this system does not have")?;
@@ -41,12 +41,12 @@ impl Shelf {
     }
 
     /// Debian's name of this machine's architecture.
-    pub(super) fn architecture(&self) -> &str {
+    pub(crate) fn architecture(&self) -> &str {
         &self.architecture
     }
 
     /// Where the files of packages are once unpacked.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.join("root")
     }
 
@@ -55,7 +55,7 @@ impl Shelf {
     ///
     /// # Errors
     /// apt or dpkg failed, for example without a network.
-    pub(super) fn unpack(&self, suite: &str, packages: &[&str]) -> Result<Vec<String>> {
+    pub(crate) fn unpack(&self, suite: &str, packages: &[&str]) -> Result<Vec<String>> {
         let stamp = self.folder.join("unpacked.txt");
         let head = format!("{suite} {}: {}", self.architecture, packages.join(" "));
         if let Ok(text) = fs::read_to_string(&stamp)

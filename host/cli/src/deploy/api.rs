@@ -1,0 +1,227 @@
+//! The operator's API, on the operator's listener, for those with an admin key.
+
+mod answers;
+mod asked;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use nala_deploy::{AppName, Component, Manifest, TenantName, Version};
+use nala_http::{AdminHandler, Handler, HostError, RequestBody, ResponseBody};
+use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
+
+use self::answers::{inspected, json, listed, problem};
+use self::asked::{Asked, Upload};
+use super::{Deployments, limits};
+
+/// Probes and metrics for everybody who reaches the listener, the rest for those with
+/// a key.
+pub(crate) struct Managed {
+    open: AdminHandler,
+    keys: KeyRing<()>,
+    deployments: std::sync::OnceLock<Arc<Deployments>>,
+}
+
+impl Managed {
+    pub(crate) fn new(open: AdminHandler, keys: Vec<StoredKey>) -> Self {
+        let mut ring = KeyRing::default();
+        for key in keys {
+            // One that is there twice is one key.
+            let _ = ring.add(key, ());
+        }
+        Self { open, keys: ring, deployments: std::sync::OnceLock::new() }
+    }
+
+    /// From now on applications can be deployed.
+    pub(crate) fn manage(&self, deployments: Arc<Deployments>) {
+        let _second = self.deployments.set(deployments);
+    }
+
+    /// Who asks: the public part of their key.
+    fn authorised(&self, parts: &Parts) -> Result<String, HostError> {
+        if self.keys.is_empty() {
+            let text = "Nobody may manage this host: declare a key under [admin] in its nala.toml.";
+            return Err(HostError::new(StatusCode::FORBIDDEN, "no_admin_key", text));
+        }
+        let refused = |code: &'static str, text: &str| HostError::new(StatusCode::UNAUTHORIZED, code, text);
+        let value = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let key = match value.split_once(' ') {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
+            _ => return Err(refused("missing_admin_key", "Send an admin key as `Authorization: Bearer nala_…`.")),
+        };
+        match self.keys.owner(key, SystemTime::now()) {
+            // `nala_ID_SECRET`: the ID is public.
+            Ok(()) => Ok(key.split('_').nth(1).unwrap_or_default().to_owned()),
+            Err(Rejected::Expired) => Err(refused("expired_admin_key", "This admin key has expired.")),
+            Err(Rejected::Unknown) => Err(refused("invalid_admin_key", "This admin key is not known.")),
+        }
+    }
+}
+
+impl Handler for Managed {
+    async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
+        let Some(asked) = Asked::of(request.method(), request.uri()) else {
+            return self.open.handle(request).await;
+        };
+        let (parts, body) = request.into_parts();
+        let by = self.authorised(&parts)?;
+        let Some(deployments) = self.deployments.get().cloned() else {
+            let text = "Applications can be deployed when the host has started, has tenants (--config) and a folder \
+                        for what is kept (--state-dir).";
+            return Err(HostError::new(StatusCode::SERVICE_UNAVAILABLE, "not_managed", text));
+        };
+        let asked = asked?;
+        let most = match asked.tenant() {
+            Some(name) => limits(&*tenant(&deployments, name)?).component_bytes,
+            None => 0,
+        };
+        let body = match parts.method {
+            Method::GET | Method::HEAD => bytes::Bytes::new(),
+            // What is larger than a component is nothing that could be deployed.
+            _ => gather(body, most.max(1 << 20)).await?,
+        };
+        // The disk is waited for, and the compiler.
+        let work = tokio::task::spawn_blocking(move || answer(&deployments, asked, &parts, &body, &by));
+        work.await.unwrap_or_else(|_ended| {
+            Err(HostError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "The work ended unexpectedly."))
+        })
+    }
+}
+
+async fn gather(body: RequestBody, most: u64) -> Result<bytes::Bytes, HostError> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let whole = http_body_util::Limited::new(body, most).collect().await;
+    whole.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        HostError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "component_too_large",
+            format!("The body cannot be taken: {error}."),
+        )
+    })
+}
+
+fn tenant(deployments: &Deployments, name: &TenantName) -> Result<Arc<Tenant>, HostError> {
+    deployments.directory.tenant(name.as_str()).ok_or_else(|| {
+        let text = format!("There is no tenant {name}: declare it in nala.toml.");
+        HostError::new(StatusCode::NOT_FOUND, "unknown_tenant", text)
+    })
+}
+
+fn answer(
+    deployments: &Deployments,
+    asked: Asked,
+    parts: &Parts,
+    body: &[u8],
+    by: &str,
+) -> Result<Response<ResponseBody>, HostError> {
+    match asked {
+        Asked::Usage => {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            let mut response = Response::new(ResponseBody::full(json_lines(&deployments.directory.totals(), 0, now)));
+            let lines = http::HeaderValue::from_static("application/jsonl");
+            response.headers_mut().insert(http::header::CONTENT_TYPE, lines);
+            Ok(response)
+        }
+        Asked::Tenants => {
+            let names: Vec<String> =
+                deployments.directory.tenants().iter().map(|tenant| tenant.name().as_str().to_owned()).collect();
+            json(StatusCode::OK, &serde_json::json!({ "tenants": names }))
+        }
+        Asked::List(tenant) => json(StatusCode::OK, &listed(&deployments.state.list(Some(&tenant)))),
+        Asked::Put(name) => {
+            let tenant = tenant(deployments, &name)?;
+            let digest = deployments.state.put_component(&name, body, &limits(&tenant)).map_err(problem)?;
+            json(StatusCode::CREATED, &serde_json::json!({ "digest": digest.to_string(), "bytes": body.len() }))
+        }
+        Asked::Deploy(name, app) => {
+            let tenant = tenant(deployments, &name)?;
+            let version = deployments.deploy(&tenant, &name, &app, Upload::of(parts, &app, body)?, by)?;
+            json(StatusCode::CREATED, &inspected(&version))
+        }
+        Asked::Inspect(tenant, app) => {
+            let history = deployments.state.history(&tenant, &app).map_err(problem)?;
+            json(StatusCode::OK, &answers::history(&history))
+        }
+        Asked::RollBack(name, app) => {
+            let to = asked::version(body)?;
+            let version = deployments.state.inspect(&name, &app, to).map_err(problem)?;
+            let loaded = deployments.load(&app, version).map_err(unloadable)?;
+            deployments.fits(name.as_str(), &app, &loaded).map_err(conflict)?;
+            let version = deployments.state.roll_back(&name, &app, to).map_err(problem)?;
+            deployments.serve(name.as_str(), &app, Some(loaded)).map_err(conflict)?;
+            json(StatusCode::OK, &inspected(&version))
+        }
+        Asked::Remove(name, app) => {
+            deployments.state.remove(&name, &app).map_err(problem)?;
+            deployments.serve(name.as_str(), &app, None).map_err(conflict)?;
+            json(StatusCode::OK, &serde_json::json!({ "removed": app.as_str() }))
+        }
+    }
+}
+
+impl Deployments {
+    /// Takes an application in. It is loaded before it is kept, so that what is kept
+    /// could be served.
+    fn deploy(
+        &self,
+        tenant: &Tenant,
+        name: &TenantName,
+        app: &AppName,
+        upload: Upload,
+        by: &str,
+    ) -> Result<Version, HostError> {
+        let limits = limits(tenant);
+        let mut components = std::collections::BTreeMap::new();
+        for (id, source) in upload.components {
+            let digest = match source {
+                asked::Uploaded::Digest(digest) => digest,
+                asked::Uploaded::Bytes(bytes) => self.state.put_component(name, &*bytes, &limits).map_err(problem)?,
+            };
+            components.insert(id, Component { digest, facts: serde_json::Value::Null });
+        }
+        let created_unix_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let mut manifest =
+            Manifest { spin_toml: upload.spin_toml, components, note: upload.note, by: by.to_owned(), created_unix_s };
+        let sources = manifest.components.iter();
+        let sources = sources.map(|(id, component)| Ok((id.clone(), self.state.component_path(&component.digest)?)));
+        let sources: std::collections::BTreeMap<_, _> = sources.collect::<Result<_, _>>().map_err(problem)?;
+        for path in sources.values() {
+            self.compiler.compile(path).map_err(unloadable)?;
+        }
+        let described =
+            crate::application::Described::deployed(&manifest.spin_toml, app.as_str(), sources).map_err(unloadable)?;
+        for (id, component) in &mut manifest.components {
+            component.facts = described.facts(&self.preparing, id).map_err(unloadable)?;
+        }
+        let routes = described.routes(&self.preparing, &self.models).map_err(unloadable)?;
+        // Before it is written: a version that cannot be routed must not be the current one.
+        let version = Version {
+            number: nala_deploy::VersionNumber::FIRST,
+            spin_toml: String::new(),
+            components: std::collections::BTreeMap::new(),
+            note: String::new(),
+            by: String::new(),
+            created_unix_s,
+        };
+        let tried = Arc::new(super::Loaded { version, routes: routes.clone() });
+        self.fits(name.as_str(), app, &tried).map_err(conflict)?;
+        let version = self.state.deploy(name, app, &manifest, &limits).map_err(problem)?;
+        let loaded = Arc::new(super::Loaded { version: version.clone(), routes });
+        self.serve(name.as_str(), app, Some(loaded)).map_err(conflict)?;
+        tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
+        Ok(version)
+    }
+}
+
+/// What was sent cannot be served.
+fn unloadable(error: anyhow::Error) -> HostError {
+    HostError::new(StatusCode::UNPROCESSABLE_ENTITY, "cannot_be_served", format!("{error:#}"))
+}
+
+fn conflict(error: anyhow::Error) -> HostError {
+    HostError::new(StatusCode::CONFLICT, "route_taken", format!("{error:#}"))
+}

@@ -1,0 +1,71 @@
+//! Compiles what strangers have sent in a process of its own.
+//!
+//! The process fills the cache of compiled code, out of which the component is loaded
+//! here; so what is loaded was made by the same compiler with the same settings, and
+//! nothing has to be believed of a file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use nala_deploy::{Jail, JailLimits};
+use nala_wasm::{CompileCache, Runtime, RuntimeConfig, Source};
+
+use crate::args::CompileArgs;
+use crate::serve::Preparing;
+
+/// CPU time for a component.
+const CPU: Duration = Duration::from_secs(60);
+/// Time for a component.
+const WALL: Duration = Duration::from_secs(120);
+/// Memory for a component, in bytes.
+const MEMORY: u64 = 2 << 30;
+/// Bytes of compiled code.
+const OUTPUT: u64 = 1 << 30;
+
+/// Has components compiled.
+pub(super) struct Compiler {
+    jail: Option<Jail>,
+    /// Where the note is written that something was compiled.
+    done: PathBuf,
+}
+
+impl Compiler {
+    pub(super) fn new(preparing: &Preparing, state: &Path) -> anyhow::Result<Self> {
+        let done = state.join("compiled");
+        std::fs::create_dir_all(&done).with_context(|| format!("{} cannot be made", done.display()))?;
+        // Without a cache nothing could be handed over.
+        let jail = match &preparing.cache {
+            CompileCache::Off => None,
+            CompileCache::Directory(folder) => {
+                let program = std::env::current_exe().context("the path of this program is not known")?;
+                let arguments = [OsString::from("compile"), "--cache-dir".into(), folder.into()];
+                Some(Jail::new(program, arguments))
+            }
+        };
+        Ok(Self { jail, done })
+    }
+
+    /// Compiles a component, if it is not yet.
+    pub(super) fn compile(&self, component: &Path) -> anyhow::Result<()> {
+        let Some(jail) = &self.jail else { return Ok(()) };
+        let name = component.file_name().context("a component without a name")?;
+        let limits = JailLimits { cpu: CPU, wall: WALL, memory_bytes: MEMORY, output_bytes: OUTPUT };
+        jail.compile(component, &self.done.join(name), &limits)?;
+        Ok(())
+    }
+}
+
+/// The hidden verb that runs in that process.
+///
+/// # Errors
+/// What is wrong with the component.
+pub(crate) fn main(args: &CompileArgs) -> anyhow::Result<()> {
+    Jail::enter(&args.limits)?;
+    let cache = CompileCache::Directory(args.cache_dir.clone());
+    let runtime = Runtime::new(RuntimeConfig { cache, ..RuntimeConfig::default() })?;
+    runtime.compile("component", Source::File(&args.input))?;
+    std::fs::write(&args.output, b"compiled\n")?;
+    Ok(())
+}

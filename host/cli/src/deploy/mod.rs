@@ -1,0 +1,129 @@
+//! Applications that are deployed while the host serves: what is kept in the state
+//! folder, loaded and routed, for each tenant apart.
+
+mod api;
+mod compile;
+mod load;
+mod routes;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nala_deploy::{AppName, State, TenantLimits, Version};
+use nala_engine::ModelPool;
+use nala_manifest::routes::RouteTable;
+use nala_tenant::{Ceiling, Directory, Stock, Tenant};
+
+pub(crate) use self::api::Managed;
+use self::compile::Compiler;
+pub(crate) use self::compile::main as compile_in_jail;
+use crate::answer::Answering;
+use crate::serve::Preparing;
+
+/// Versions of an application that can be gone back to.
+const VERSIONS: NonZeroU64 = NonZeroU64::new(10).unwrap();
+/// Bytes of all components of a tenant, in units of its largest one.
+const COMPONENTS_OF_FULL_SIZE: u64 = 16;
+
+/// What is deployed, and serves.
+pub(crate) struct Deployments {
+    state: State,
+    directory: Arc<Directory>,
+    preparing: Preparing,
+    models: ModelPool,
+    compiler: Compiler,
+    /// What answers for a tenant, by the tenant's name.
+    served: RwLock<BTreeMap<String, Arc<Served>>>,
+}
+
+/// What a tenant has deployed.
+#[derive(Default)]
+struct Served {
+    /// Each application, loaded.
+    apps: BTreeMap<AppName, Arc<Loaded>>,
+    /// The routes of all of them.
+    routes: RouteTable<Answering>,
+}
+
+/// A version that is loaded.
+struct Loaded {
+    version: Version,
+    routes: Vec<(nala_manifest::routes::Route, Answering)>,
+}
+
+impl Deployments {
+    /// Opens the state folder, and loads what is deployed there. What cannot be loaded
+    /// any more is told and left out; the others serve.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub(crate) fn open(
+        folder: &Path,
+        directory: Arc<Directory>,
+        preparing: Preparing,
+        models: ModelPool,
+    ) -> anyhow::Result<Arc<Self>> {
+        let state = State::open(folder.join("deployed"))?;
+        let compiler = Compiler::new(&preparing, folder)?;
+        let deployments = Self { state, directory, preparing, models, compiler, served: RwLock::default() };
+        for listed in deployments.state.list(None) {
+            let version = deployments.state.current(&listed.tenant, &listed.app);
+            let served = version.map_err(anyhow::Error::from).and_then(|version| {
+                let loaded = deployments.load(&listed.app, version)?;
+                deployments.serve(listed.tenant.as_str(), &listed.app, Some(loaded))
+            });
+            if let Err(error) = served {
+                tracing::error!(
+                    tenant = listed.tenant.as_str(),
+                    app = listed.app.as_str(),
+                    error = format!("{error:#}"),
+                    "a deployed application cannot be served"
+                );
+            }
+        }
+        Ok(Arc::new(deployments))
+    }
+
+    /// Who answers a path for a tenant.
+    pub(crate) fn find(&self, tenant: &str, path: &str) -> Option<Answering> {
+        let served = Arc::clone(self.served.read().unwrap_or_else(PoisonError::into_inner).get(tenant)?);
+        served.routes.find(path).map(|(answering, _)| answering.clone())
+    }
+
+    /// Has a tenant served by an application in place of what it was, or not at all.
+    /// Requests under way go on with what they came to.
+    fn serve(&self, tenant: &str, app: &AppName, loaded: Option<Arc<Loaded>>) -> anyhow::Result<()> {
+        let mut all = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = all.get(tenant).map(|served| served.apps.clone()).unwrap_or_default();
+        match loaded {
+            Some(loaded) => apps.insert(app.clone(), loaded),
+            None => apps.remove(app),
+        };
+        let routes = routes::of(&apps)?;
+        all.insert(tenant.to_owned(), Arc::new(Served { apps, routes }));
+        Ok(())
+    }
+
+    /// Whether the routes of an application are free, but for itself.
+    fn fits(&self, tenant: &str, app: &AppName, loaded: &Arc<Loaded>) -> anyhow::Result<()> {
+        let all = self.served.read().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = all.get(tenant).map(|served| served.apps.clone()).unwrap_or_default();
+        apps.insert(app.clone(), Arc::clone(loaded));
+        routes::of(&apps).map(drop)
+    }
+}
+
+/// What a tenant may deploy.
+fn limits(tenant: &Tenant) -> TenantLimits {
+    let component_bytes = tenant.ceiling(Ceiling::ComponentBytes);
+    let components = tenant.quota(Stock::Components).limit();
+    TenantLimits {
+        component_bytes,
+        components,
+        bytes: component_bytes.saturating_mul(COMPONENTS_OF_FULL_SIZE.min(components)),
+        applications: components,
+        versions: VERSIONS,
+    }
+}

@@ -1,0 +1,36 @@
+//! The routes of all that a tenant has deployed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nala_deploy::AppName;
+use nala_manifest::routes::RouteTable;
+
+use super::Loaded;
+use crate::answer::Answering;
+use crate::console::Help;
+
+/// One table of them.
+///
+/// # Errors
+/// Two applications answer the same paths.
+pub(super) fn of(apps: &BTreeMap<AppName, Arc<Loaded>>) -> anyhow::Result<RouteTable<Answering>> {
+    let mut table = RouteTable::new();
+    let mut owners: Vec<(&nala_manifest::routes::Route, &AppName)> = Vec::new();
+    for (app, loaded) in apps {
+        for (route, answering) in &loaded.routes {
+            let owner = owners.iter().find(|(other, _)| other.is_same_as(route));
+            if let Some((_, owner)) = owner {
+                return Err(Help {
+                    what: format!("the route {route} is answered by the application {owner} already"),
+                    help: "choose another route, or remove that application".to_owned(),
+                }
+                .into());
+            }
+            owners.push((route, app));
+            // Doubles were refused above.
+            let _ = table.insert(route.clone(), answering.clone());
+        }
+    }
+    Ok(table)
+}
