@@ -44,17 +44,23 @@ impl<'a> Loading<'a> {
     }
 
     pub(super) fn prepare(mut self) -> anyhow::Result<Prepared> {
-        let manifest = self.described.manifest.display();
         let models = self.load_models()?;
-        let mut table = RouteTable::new();
-        for (route, answering) in self.routes(&models)? {
-            table
-                .insert(route, answering)
-                .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {manifest}"))?;
-        }
+        let routing = self.routing(&models)?;
         let sample = self.sample(&models);
-        let what = format!("{} ({manifest})", self.application.name);
-        Ok(Prepared { routing: Routing::Table(table), models, what, sample })
+        let what = format!("{} ({})", self.application.name, self.described.manifest.display());
+        Ok(Prepared { routing, models, what, sample, watcher: None })
+    }
+
+    /// A table of who answers which paths.
+    pub(super) fn routing(&mut self, models: &ModelPool) -> anyhow::Result<Routing> {
+        let mut table = RouteTable::new();
+        for (route, answering) in self.routes(models)? {
+            table.insert(route, answering).map_err(|route| {
+                let manifest = self.described.manifest.display();
+                anyhow::anyhow!("two triggers answer the route {route} in {manifest}")
+            })?;
+        }
+        Ok(Routing::Table(table))
     }
 
     /// Who answers which paths.
@@ -219,10 +225,5 @@ impl<'a> Loading<'a> {
 
 /// The commands that build a component, as one line for a shell.
 fn build(component: &Component) -> Option<String> {
-    let build = component.build.as_ref()?;
-    let commands = build.commands.join(" && ");
-    match build.workdir.as_os_str().is_empty() {
-        true => Some(commands),
-        false => Some(format!("(cd {} && {commands})", build.workdir.display())),
-    }
+    component.build.as_ref().map(nala_manifest::Build::shell_line)
 }

@@ -1,7 +1,8 @@
 //! An application: what its manifest describes, what that needs, and how it is loaded.
 
-mod limits;
+pub(crate) mod limits;
 mod loading;
+mod unserved;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,12 +11,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use nala_engine::ModelPool;
 use nala_manifest::routes::Route;
-use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
 
 use self::loading::Loading;
-use crate::answer::Answering;
+pub(crate) use self::unserved::{Code, unserved};
+use crate::answer::{Answering, Routing};
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 
@@ -29,7 +30,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    fn variable(&self, name: &str) -> Option<OsString> {
+    /// The value that a variable is given.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         let given = self.variables.iter().rev().find(|(of, _)| of == name);
         given.map(|(_, value)| value.into()).or_else(|| variables::from_environment(name))
     }
@@ -104,6 +106,20 @@ impl Described {
         Loading::new(preparing, self).routes(models)
     }
 
+    /// Who answers which paths, with the models that are served already and are all that
+    /// there are.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being served.
+    pub(crate) fn routing(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<Routing> {
+        Loading::new(preparing, self).routing(models)
+    }
+
+    /// What it was read as.
+    pub(crate) fn application(&self) -> &Application {
+        &self.application
+    }
+
     /// What is known of a component.
     ///
     /// # Errors
@@ -112,26 +128,9 @@ impl Described {
         Loading::new(preparing, self).facts(id)
     }
 
-    /// What the manifest may say, and this host does not do: it would be another
-    /// application without it.
     fn refuse_unserved(&self) -> anyhow::Result<()> {
-        for trigger in &self.application.triggers {
-            if let Some(middleware) = trigger.middleware.first() {
-                let help = "compose the component with it before, for example with `wac plug`";
-                return Err(middleware.place.error("middleware is not supported yet", help).into());
-            }
-        }
-        for component in self.application.components.values() {
-            if let Some(dependency) = component.dependencies.values().next() {
-                let help = "compose the component with its dependencies before, for example with `wac plug`";
-                return Err(dependency.place.error("dependencies are not composed at load yet", help).into());
-            }
-            if self.sources.is_none() && !matches!(component.source, Source::Path(_)) {
-                let help = "download it, and write the path of the file: source = \"app.wasm\"";
-                return Err(component.source_place.error("only files can be sources yet", help).into());
-            }
-        }
-        Ok(())
+        let code = if self.sources.is_none() { Code::Named } else { Code::Sent };
+        unserved(&self.application, code).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
     }
 
     /// The files that are read when it is loaded.
@@ -165,7 +164,6 @@ impl Described {
         let variables = variables.map(|(name, value)| (name.clone(), value.expose().into()));
         let assets = component.files.expand()?.into_iter();
         let assets = assets.map(|file| Asset { host: file.host, guest: file.guest.to_string() });
-        self.refuse_ungranted(component)?;
         Ok(Capabilities {
             environment: environment.collect(),
             variables: variables.collect(),
@@ -175,19 +173,5 @@ impl Described {
                 Some(Clock::Coarse) | None => Clocks::default(),
             },
         })
-    }
-
-    fn refuse_ungranted(&self, component: &Component) -> anyhow::Result<()> {
-        let refused = |key: &str| Help {
-            what: format!("{}: `{key}` is not supported yet", component.place),
-            help: format!("write `{key} = []`"),
-        };
-        if !component.key_value_stores.is_empty() {
-            return Err(refused("key_value_stores").into());
-        }
-        if !component.allowed_outbound_hosts.is_empty() {
-            return Err(refused("allowed_outbound_hosts").into());
-        }
-        Ok(())
     }
 }

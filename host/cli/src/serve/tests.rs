@@ -55,6 +55,7 @@ fn prepared(models: ModelPool) -> Prepared {
         models,
         what: "nothing".to_owned(),
         sample: Sample::Get { path: "/".to_owned() },
+        watcher: None,
     }
 }
 
