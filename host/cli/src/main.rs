@@ -16,6 +16,7 @@ mod models;
 mod ready;
 mod run;
 mod serve;
+mod services;
 mod signals;
 mod tenancy;
 mod up;

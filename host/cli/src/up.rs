@@ -24,11 +24,12 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             // Read before anything is bound or loaded.
             let chosen = Chosen { profile: args.profile.clone(), variables: args.variable.clone() };
             let described = Described::read(&manifest, &chosen, console)?;
-            wall::raise(&args.serve, &opened, &described.files(), console)?;
+            let reach = if described.reaches_out() { wall::Connect::Any } else { opened.reach() };
+            wall::raise(&args.serve, &opened, &described.files(), reach, console)?;
             serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
-            wall::raise(&args.serve, &opened, &[], console)?;
+            wall::raise(&args.serve, &opened, &[], opened.reach(), console)?;
             serve::serve(&args.serve, opened, console, built_in)
         }
     }

@@ -2,12 +2,15 @@
 
 mod limits;
 mod loading;
+mod own;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
+use nala_egress::AllowList;
 use nala_engine::ModelPool;
 use nala_manifest::routes::Route;
 use nala_manifest::source::Source;
@@ -15,9 +18,11 @@ use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
 
 use self::loading::Loading;
+pub(crate) use self::own::{Binder, Members};
 use crate::answer::Answering;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
+use crate::services::Services;
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +48,8 @@ pub(crate) struct Described {
     sources: Option<BTreeMap<String, PathBuf>>,
     /// Variables of each component.
     variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
+    /// Values of all variables.
+    values: variables::Values,
 }
 
 impl Described {
@@ -56,7 +63,8 @@ impl Described {
             console.warn(&warning.to_string());
         }
         let variables = application.resolve_variables(&|name| chosen.variable(name))?;
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables };
+        let values = application.values(&|name| chosen.variable(name))?;
+        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -70,6 +78,7 @@ impl Described {
         let application = Application::parse(text, Path::new("."), None)?;
         // The environment is the host's own.
         let variables = application.resolve_variables(&|_| None)?;
+        let values = application.values(&|_| None)?;
         for (id, component) in &application.components {
             if !component.files.is_empty() {
                 let what = format!("{}: files are not taken in with an application", component.place);
@@ -84,7 +93,7 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described = Self { manifest: name.into(), application, sources: Some(sources), variables };
+        let described = Self { manifest: name.into(), application, sources: Some(sources), variables, values };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -101,7 +110,8 @@ impl Described {
                 return Err(Help { what, help: format!("it serves {}", served.join(", ")) }.into());
             }
         }
-        Loading::new(preparing, self).routes(models)
+        let mut loading = Loading::new(preparing, self);
+        Ok((loading.routes(models)?, loading.members()))
     }
 
     /// What is known of a component.
@@ -165,29 +175,52 @@ impl Described {
         let variables = variables.map(|(name, value)| (name.clone(), value.expose().into()));
         let assets = component.files.expand()?.into_iter();
         let assets = assets.map(|file| Asset { host: file.host, guest: file.guest.to_string() });
-        self.refuse_ungranted(component)?;
         Ok(Capabilities {
             environment: environment.collect(),
             variables: variables.collect(),
             files: Files { assets: assets.collect(), ..Files::default() },
             clocks: match component.clock {
                 Some(Clock::Exact) => Clocks::Exact,
-                Some(Clock::Coarse) | None => Clocks::default(),
+                Some(Clock::Coarse) => Clocks::TENANT,
+                None => Clocks::default(),
             },
+            ..Capabilities::default()
         })
     }
 
-    fn refuse_ungranted(&self, component: &Component) -> anyhow::Result<()> {
-        let refused = |key: &str| Help {
-            what: format!("{}: `{key}` is not supported yet", component.place),
-            help: format!("write `{key} = []`"),
-        };
-        if !component.key_value_stores.is_empty() {
-            return Err(refused("key_value_stores").into());
+    /// Who gives a component what each tenant has of its own.
+    fn binder(
+        &self,
+        id: &str,
+        component: &Component,
+        services: &Services,
+        members: &Arc<Members>,
+    ) -> anyhow::Result<Binder> {
+        let mut hosts = Vec::new();
+        for host in &component.allowed_outbound_hosts {
+            let resolved = self.values.resolve(&host.template)?;
+            hosts.push(resolved.expose().to_owned());
         }
-        if !component.allowed_outbound_hosts.is_empty() {
-            return Err(refused("allowed_outbound_hosts").into());
-        }
-        Ok(())
+        let allowed = AllowList::parse(&hosts).map_err(|error| {
+            let place = component.allowed_outbound_hosts.get(error.index).map(|host| &host.place);
+            let text = error.to_string();
+            match place {
+                Some(place) => anyhow::Error::from(place.error(text, "see docs/egress.md")),
+                None => anyhow::anyhow!(text),
+            }
+        })?;
+        Ok(Binder {
+            services: services.clone(),
+            application: self.application.name.clone(),
+            component: id.to_owned(),
+            stores: component.key_value_stores.clone(),
+            allowed,
+            members: Arc::downgrade(members),
+        })
+    }
+
+    /// Whether any component may reach servers outside.
+    pub(crate) fn reaches_out(&self) -> bool {
+        self.application.components.values().any(|component| !component.allowed_outbound_hosts.is_empty())
     }
 }
