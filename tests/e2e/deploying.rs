@@ -84,7 +84,8 @@ fn an_application_is_deployed_gone_back_from_and_is_there_after_a_kill() {
     let wasm = fs::read(guests::ask()).unwrap();
 
     // For those with an admin key only: a tenant's is none.
-    for (key, code) in [("", "missing_admin_key"), ("nala_0_0", "invalid_admin_key"), (&keys.acme, "invalid_admin_key")] {
+    for (key, code) in [("", "missing_admin_key"), ("nala_0_0", "invalid_admin_key"), (&keys.acme, "invalid_admin_key")]
+    {
         let (status, body) = ask("GET", &admin("/apps"), key, "", &[]);
         assert_eq!((status, body["error"]["code"].as_str()), (401, Some(code)));
     }
@@ -106,7 +107,8 @@ fn an_application_is_deployed_gone_back_from_and_is_there_after_a_kill() {
     assert_eq!(get(&host, &keys.acme, "/shop/version"), (200, json!(1)));
     assert_eq!(get(&host, &keys.other, "/shop/version").0, 404);
     assert_eq!(get(&host, &keys.acme, "/v1/models").0, 200);
-    let (status, answer) = ask("POST", &host.url("/shop/ask"), &keys.acme, "text/plain", b"What is the capital of France?");
+    let (status, answer) =
+        ask("POST", &host.url("/shop/ask"), &keys.acme, "text/plain", b"What is the capital of France?");
     assert_eq!(status, 200, "{answer}");
 
     assert_eq!(deploy(&version(2, digest)).0, 201);
@@ -114,16 +116,27 @@ fn an_application_is_deployed_gone_back_from_and_is_there_after_a_kill() {
     // What cannot be served changes nothing.
     for (body, code) in [
         (version(3, &digest.replace(|c: char| c.is_ascii_digit(), "0")), "unknown_component"),
-        (String::from_utf8(version(3, digest)).unwrap().replace("manifest_version", "manifest_versoin").into_bytes(), "cannot_be_served"),
-        (String::from_utf8(version(3, digest)).unwrap().replace("smollm2-135m-instruct-q4_1", "gpt-5").into_bytes(), "cannot_be_served"),
-        (String::from_utf8(version(3, digest)).unwrap().replace("source =", "files = [\\\"/etc/passwd\\\"]\\nsource =").into_bytes(), "cannot_be_served"),
+        (
+            String::from_utf8(version(3, digest)).unwrap().replace("manifest_version", "manifest_versoin").into_bytes(),
+            "cannot_be_served",
+        ),
+        (
+            String::from_utf8(version(3, digest)).unwrap().replace("smollm2-135m-instruct-q4_1", "gpt-5").into_bytes(),
+            "cannot_be_served",
+        ),
+        (
+            String::from_utf8(version(3, digest))
+                .unwrap()
+                .replace("source =", "files = [\\\"/etc/passwd\\\"]\\nsource =")
+                .into_bytes(),
+            "cannot_be_served",
+        ),
     ] {
         let (status, refused) = deploy(&body);
         assert_eq!((status, refused["error"]["code"].as_str()), (422, Some(code)), "{refused}");
     }
-    let put_alone = |app: &str, body: &[u8]| {
-        ask("PUT", &admin(&format!("/apps/{app}")), &keys.admin, "application/wasm", body)
-    };
+    let put_alone =
+        |app: &str, body: &[u8]| ask("PUT", &admin(&format!("/apps/{app}")), &keys.admin, "application/wasm", body);
     let (status, refused) = put_alone("broken", b"\0asm\x0d\0\x01\0 nonsense");
     assert_eq!((status, refused["error"]["code"].as_str()), (422, Some("cannot_be_served")), "{refused}");
     let (status, refused) = put_alone("broken", &vec![0; 5 << 20]);

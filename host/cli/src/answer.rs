@@ -17,8 +17,10 @@ use nala_manifest::routes::RouteTable;
 use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
 
+use crate::application::{Binder, Members};
 use crate::deploy::Deployments;
 use crate::envelope;
+use crate::kept::Kept;
 use crate::tenancy::{self, Tenancy, USAGE_PATH};
 
 /// What a client is told to wait when nothing is served yet.
@@ -27,24 +29,33 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// A component that answers, for any tenant.
 pub(crate) struct Site {
     app: App,
+    /// Gives it what each tenant has of its own.
+    binder: Option<Binder>,
     /// Its handlers for tenants that have asked already, each with the tenant as it was
     /// declared then.
     of: RwLock<BTreeMap<TenantName, App>>,
 }
 
 impl Site {
+    /// A component that is granted nothing of which each tenant has its own.
     pub(crate) fn new(app: App) -> Arc<Self> {
-        Arc::new(Self { app, of: RwLock::default() })
+        Arc::new(Self { app, binder: None, of: RwLock::default() })
+    }
+
+    /// One that may be.
+    pub(crate) fn bound(app: App, binder: Binder) -> Arc<Self> {
+        Arc::new(Self { app, binder: Some(binder), of: RwLock::default() })
     }
 
     /// The handler on the account of a tenant.
-    fn of(&self, tenant: &Arc<Tenant>) -> App {
+    pub(crate) fn of(&self, tenant: &Arc<Tenant>) -> App {
         let is_current = |app: &&App| Arc::ptr_eq(app.tenant(), tenant);
         if let Some(app) = self.of.read().unwrap_or_else(PoisonError::into_inner).get(tenant.name()).filter(is_current)
         {
             return app.clone();
         }
-        let app = self.app.of(Arc::clone(tenant));
+        let own = self.binder.as_ref().map(|binder| binder.bind(tenant)).unwrap_or_default();
+        let app = self.app.of(Arc::clone(tenant), own);
         self.of.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.name().clone(), app.clone());
         app
     }
@@ -62,15 +73,22 @@ pub(crate) enum Answering {
 pub(crate) enum Routing {
     /// One handler has them all.
     All(Arc<Site>),
-    /// As the manifest says.
-    Table(RouteTable<Answering>),
+    /// As the manifest says. The components are held here for each other.
+    Table(RouteTable<Answering>, Arc<Members>),
 }
 
 impl Routing {
     fn find(&self, path: &str) -> Option<Answering> {
         match self {
             Self::All(site) => Some(Answering::Component(Arc::clone(site))),
-            Self::Table(table) => table.find(path).map(|(answering, _)| answering.clone()),
+            Self::Table(table, _) => table.find(path).map(|(answering, _)| answering.clone()),
+        }
+    }
+
+    fn members(&self) -> Option<Arc<Members>> {
+        match self {
+            Self::All(_) => None,
+            Self::Table(_, members) => Some(Arc::clone(members)),
         }
     }
 }
@@ -114,7 +132,9 @@ impl Handler for Front {
             }
         };
         match app.handle(Request::from_parts(parts, body)).await {
-            Ok(response) => Ok(response.map(ResponseBody::new)),
+            // Something else may be served before the body's end, and the component may call
+            // others until then.
+            Ok(response) => Ok(response.map(|body| ResponseBody::new(Kept::new(body, self.routing.members())))),
             Err(error) => Err(answer(&error)),
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     let component = args.component.clone();
     // Before anything is bound or loaded.
     let opened = Opened::read(&args.serve, console)?;
-    wall::raise(&args.serve, &opened, std::slice::from_ref(&component), console)?;
+    wall::raise(&args.serve, &opened, std::slice::from_ref(&component), wall::Connect::None, console)?;
     serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, &component))
 }
 

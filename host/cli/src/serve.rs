@@ -4,6 +4,7 @@ mod ending;
 mod resident;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::deploy::{Deployments, Managed};
 use crate::models::Loader;
 use crate::ready::{self, Ready, Sample};
 use crate::serve::ending::{GRACE, Patience};
+use crate::services::Services;
 use crate::signals::Signals;
 use crate::tenancy::{Opened, Tenancy, TenantMetrics};
 use crate::watch::{Serving, Watcher};
@@ -37,6 +39,7 @@ pub(crate) struct Preparing {
     pub(crate) console: Console,
     /// Where compiled code is kept.
     pub(crate) cache: CompileCache,
+    pub(crate) services: Services,
 }
 
 /// What a verb serves.
@@ -98,7 +101,7 @@ where
     let served = Late::default();
     let mut serving = tokio::spawn(server.serve(served.clone(), shutdown.signal()));
 
-    let preparing = prepare_apart(args.clone(), console, Arc::clone(&registry), prepare);
+    let preparing = prepare_apart(args.clone(), opened.state.clone(), console, Arc::clone(&registry), prepare);
     let prepared = tokio::select! {
         prepared = preparing => prepared?,
         () = signals.next() => {
@@ -232,6 +235,7 @@ impl Admin {
 /// Loads and compiles where blocking is fine.
 async fn prepare_apart<P>(
     args: ServeArgs,
+    state: Option<PathBuf>,
     console: Console,
     registry: Arc<RwLock<Registry>>,
     prepare: P,
@@ -243,7 +247,11 @@ where
         let cache = cache(&args.code);
         let runtime = Runtime::new(RuntimeConfig { cache: cache.clone(), ..RuntimeConfig::default() })?;
         let loader = Loader::new(&args.engine, &args.models, console)?;
-        let preparing = Preparing { runtime, loader, console, cache };
+        let services = {
+            let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
+            Services::open(state.as_deref(), &mut registry)?
+        };
+        let preparing = Preparing { runtime, loader, console, cache, services };
         let prepared = prepare(&preparing)?;
         let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
         preparing.runtime.metrics().register(&mut registry);

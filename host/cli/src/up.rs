@@ -30,11 +30,12 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             if args.watch {
                 return watch(args, opened, &manifest, chosen, described, console);
             }
-            wall::raise(&args.serve, &opened, &described.files(), console)?;
+            let reach = if described.reaches_out() { wall::Connect::Any } else { opened.reach() };
+            wall::raise(&args.serve, &opened, &described.files(), reach, console)?;
             serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
-            wall::raise(&args.serve, &opened, &[], console)?;
+            wall::raise(&args.serve, &opened, &[], opened.reach(), console)?;
             serve::serve(&args.serve, opened, console, built_in)
         }
     }
@@ -50,7 +51,7 @@ fn watch(
     console: Console,
 ) -> anyhow::Result<()> {
     let serve = unconfined(&args.serve, console)?;
-    wall::raise(&serve, &opened, &[], console)?;
+    wall::raise(&serve, &opened, &[], wall::Connect::Any, console)?;
     watch::build_missing(&described, console)?;
     // Before it is loaded: what changes meanwhile is seen.
     let watcher = Watcher::new(manifest, chosen, described, console);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use nala_models::Store;
+pub(crate) use nala_sandbox::Connect;
 use nala_sandbox::{Plan, Policy, Report, Spawn};
 
 use crate::args::{SandboxPolicy, ServeArgs};
@@ -14,17 +15,24 @@ use crate::tenancy::Opened;
 /// Gives up all rights but those that serving needs. To be called on the main thread,
 /// before there is another: earlier threads would keep theirs.
 ///
-/// `code` are the components that are read from now on.
+/// `code` are the components that are read from now on, and `reach` is whom they may
+/// reach.
 ///
 /// # Errors
 /// The walls are required and the kernel lacks something, or a folder cannot be made.
-pub(crate) fn raise(args: &ServeArgs, opened: &Opened, code: &[PathBuf], console: Console) -> anyhow::Result<()> {
+pub(crate) fn raise(
+    args: &ServeArgs,
+    opened: &Opened,
+    code: &[PathBuf],
+    reach: Connect,
+    console: Console,
+) -> anyhow::Result<()> {
     let policy = match args.sandbox {
         SandboxPolicy::Required => Policy::Required,
         SandboxPolicy::BestEffort => Policy::BestEffort,
         SandboxPolicy::Off => Policy::Off,
     };
-    let report = plan(args, opened, code)?.enforce(policy).map_err(|error| Help {
+    let report = plan(args, opened, code)?.connect(reach).enforce(policy).map_err(|error| Help {
         what: format!("the process cannot be confined: {error}"),
         help: "use --sandbox best-effort to go on with what this kernel has".to_owned(),
     })?;
@@ -62,7 +70,7 @@ fn plan(args: &ServeArgs, opened: &Opened, code: &[PathBuf]) -> anyhow::Result<P
             plan = plan.write(folder);
         }
     }
-    if !opened.admin_keys.is_empty() && opened.state.is_some() {
+    if opened.is_managed() {
         // What is deployed is compiled by this program in a process of its own.
         let program = std::env::current_exe().context("the path of this program is not known")?;
         plan = plan.spawn(Spawn::Only(vec![program]));

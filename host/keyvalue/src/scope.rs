@@ -140,6 +140,8 @@ pub(crate) struct Place {
     pub(crate) tenant: Arc<str>,
     pub(crate) tenant_prefix: Prefix,
     pub(crate) store_prefix: Prefix,
+    /// What all data of the tenant may take, if it is not what everybody's may.
+    pub(crate) tenant_bytes: Option<u64>,
 }
 
 impl Place {
@@ -148,6 +150,7 @@ impl Place {
             tenant: Arc::clone(&scope.tenant.0),
             tenant_prefix: Prefix::of_tenant(&scope.tenant),
             store_prefix: Prefix::of(&[&scope.tenant, &scope.application, store]),
+            tenant_bytes: None,
         }
     }
 }

@@ -52,6 +52,14 @@ impl Store {
         Self { shared, place: Arc::new(place) }
     }
 
+    /// The same store, whose tenant may store so many bytes in all, in place of
+    /// [`Limits::tenant_bytes`].
+    #[must_use]
+    pub fn within(self, tenant_bytes: u64) -> Self {
+        let place = Place { tenant_bytes: Some(tenant_bytes), ..(*self.place).clone() };
+        Self { place: Arc::new(place), ..self }
+    }
+
     /// The same store for a runtime: what blocks here is awaited there.
     #[must_use]
     pub fn to_async(&self) -> AsyncStore {

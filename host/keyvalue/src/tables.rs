@@ -162,8 +162,9 @@ impl<'t> Tables<'t> {
         }
         let used = self.tenant_row(place.tenant_prefix.bytes())?;
         let wanted = after.bytes.saturating_sub(before.bytes);
-        if wanted > 0 && used.saturating_add(wanted) > limits.tenant_bytes {
-            return Err(Error::QuotaExceeded { used, limit: limits.tenant_bytes, wanted }.into());
+        let limit = place.tenant_bytes.unwrap_or(limits.tenant_bytes);
+        if wanted > 0 && used.saturating_add(wanted) > limit {
+            return Err(Error::QuotaExceeded { used, limit, wanted }.into());
         }
         Ok(())
     }

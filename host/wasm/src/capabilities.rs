@@ -2,6 +2,7 @@
 //! all its stores.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use nala_keyvalue::Store;
 use thiserror::Error;
@@ -51,11 +52,21 @@ pub enum GrantError {
     Files(#[from] FilesError),
 }
 
+/// What of a component's grant each tenant has of its own. By default nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Own {
+    /// As [`Capabilities::key_value`].
+    pub key_value: BTreeMap<String, Store>,
+    /// As [`Capabilities::outbound`].
+    pub outbound: Option<Outbound>,
+}
+
 /// What is granted, ready for stores.
+#[derive(Clone)]
 pub(crate) struct Granted {
-    pub(crate) environment: BTreeMap<String, Secret>,
-    pub(crate) variables: Variables,
-    pub(crate) files: Opened,
+    pub(crate) environment: Arc<BTreeMap<String, Secret>>,
+    pub(crate) variables: Arc<Variables>,
+    pub(crate) files: Arc<Opened>,
     pub(crate) clocks: Clocks,
     pub(crate) key_value: BTreeMap<String, Store>,
     pub(crate) outbound: Option<Outbound>,
@@ -73,7 +84,14 @@ impl Granted {
                 return Err(GrantError::EnvironmentValue(name.clone()));
             }
         }
-        Ok(Self { environment, variables, files: files.open()?, clocks, key_value, outbound })
+        let (environment, variables) = (Arc::new(environment), Arc::new(variables));
+        Ok(Self { environment, variables, files: Arc::new(files.open()?), clocks, key_value, outbound })
+    }
+
+    /// The same for another tenant.
+    pub(crate) fn with(&self, own: Own) -> Self {
+        let Own { key_value, outbound } = own;
+        Self { key_value, outbound, ..self.clone() }
     }
 }
 

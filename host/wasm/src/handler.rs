@@ -18,6 +18,7 @@ use wasmtime_wasi_http::{Error as WireError, WasiHttpView};
 
 use crate::account::{Account, Place};
 use crate::body::{GoneGuard, ResponseBody};
+use crate::capabilities::Own;
 use crate::control::{End, Expiration, RequestControl, Slot};
 use crate::engine::Runtime;
 use crate::error::HandleError;
@@ -69,12 +70,14 @@ impl App {
     }
 
     /// The same handler for another tenant: requests are on its account, and share
-    /// beginnings of texts and saved sessions with its other ones only.
+    /// beginnings of texts and saved sessions with its other ones only. `own` takes the
+    /// place of what was granted of its kind.
     #[must_use]
-    pub fn of(&self, tenant: Arc<Tenant>) -> Self {
+    pub fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
         let Instances { blueprint, pre, metrics } = self.proxy.state();
         let account = Arc::new(Account::new(tenant, Arc::clone(&blueprint.account.component), &blueprint.app));
-        let blueprint = Blueprint { account, ..blueprint.clone() };
+        let granted = Arc::new(blueprint.granted.with(own));
+        let blueprint = Blueprint { account, granted, ..blueprint.clone() };
         let proxy = ProxyHandler::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
         Self { proxy, room: Arc::clone(&self.room), admission_wait: self.admission_wait }
     }

@@ -41,7 +41,7 @@ mod variables;
 
 pub use body::{BodyError, ResponseBody};
 pub use cache::CompileCache;
-pub use capabilities::{Capabilities, GrantError};
+pub use capabilities::{Capabilities, GrantError, Own};
 pub use chat::renderer::Renderer;
 pub use clocks::Clocks;
 pub use engine::{Runtime, RuntimeConfig, StartError};

@@ -15,12 +15,14 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use nala_egress::{Egress, Route, Timeouts};
+use nala_tenant::{Counter, Meter, Stock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 pub(crate) use chain::Depth;
 pub use chain::{Callee, Chain, ChainError, Chained};
 
+use crate::account::{Account, Holding};
 use crate::control::Slot;
 use crate::limits::Limits;
 
@@ -53,12 +55,19 @@ pub(crate) struct Sender {
     /// Requests that may still be begun.
     room: Arc<Semaphore>,
     slot: Slot,
+    account: Arc<Account>,
 }
 
 impl Sender {
-    pub(crate) fn new(app: Arc<str>, outbound: Option<Outbound>, limits: &Limits, slot: Slot) -> Self {
+    pub(crate) fn new(
+        app: Arc<str>,
+        outbound: Option<Outbound>,
+        limits: &Limits,
+        slot: Slot,
+        account: Arc<Account>,
+    ) -> Self {
         let room = Arc::new(Semaphore::new(limits.outbound_connections as usize));
-        Self { app, outbound, room, slot }
+        Self { app, outbound, room, slot, account }
     }
 
     fn denied(&self, request: &Request<WasiBody>) -> Error {
@@ -88,6 +97,18 @@ impl WasiHttpHooks for Sender {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             return Box::new(async { Err(Error::ConnectionLimitReached) });
         };
+        let Ok(held) = self.account.hold(Stock::OutboundConnections, 1) else {
+            return Box::new(async { Err(Error::ConnectionLimitReached) });
+        };
+        let meter = Arc::clone(&self.account.meter);
+        let sent = Arc::clone(&meter);
+        let request = request.map(|body| {
+            let counted = body.map_frame(move |frame| {
+                sent.add(Counter::OutboundBytes, frame.data_ref().map_or(0, Bytes::len) as u64);
+                frame
+            });
+            counted.boxed_unsync()
+        });
         let depth = self.slot.get().map(|control| control.depth);
         let options = options.unwrap_or_default();
         Box::new(async move {
@@ -99,7 +120,7 @@ impl WasiHttpHooks for Sender {
                 Route::Component(name) => chain::call(chain, Callee::Component(name), request, depth, options).await?,
                 Route::Application => chain::call(chain, Callee::Application, request, depth, options).await?,
             };
-            let response = response.map(|inner| Placed { inner, _place: place }.boxed_unsync());
+            let response = response.map(|inner| Placed { inner, meter, _place: place, _held: held }.boxed_unsync());
             // Connections run by themselves, and end with the body.
             let io: Io = Box::new(async { Ok(()) });
             Ok((response, io))
@@ -120,7 +141,9 @@ fn timeouts(options: RequestOptions) -> Timeouts {
 /// A response's body that has a place among the requests in progress.
 struct Placed {
     inner: WasiBody,
+    meter: Arc<Meter>,
     _place: OwnedSemaphorePermit,
+    _held: Holding,
 }
 
 impl Body for Placed {
@@ -128,7 +151,11 @@ impl Body for Placed {
     type Error = Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            self.meter.add(Counter::OutboundBytes, frame.data_ref().map_or(0, Bytes::len) as u64);
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

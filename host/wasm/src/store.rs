@@ -88,7 +88,13 @@ impl Blueprint {
             table,
             wasi: self.wasi(clock, &log),
             http,
-            outbound: Sender::new(Arc::clone(&self.app), self.granted.outbound.clone(), limits, slot.clone()),
+            outbound: Sender::new(
+                Arc::clone(&self.app),
+                self.granted.outbound.clone(),
+                limits,
+                slot.clone(),
+                Arc::clone(account),
+            ),
             memory: MemoryLimiter::new(limits, account, Arc::clone(&outcome)),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
@@ -139,7 +145,7 @@ impl Blueprint {
             .allow_ip_name_lookup(false)
             .max_random_size(MAX_RANDOM)
             .wall_clock(clock);
-        for (name, value) in &self.granted.environment {
+        for (name, value) in &*self.granted.environment {
             wasi.env(name, value.expose());
         }
         let mut wasi = wasi.build();

@@ -9,7 +9,7 @@ use nala_manifest::routes::{Route, RouteTable};
 use nala_manifest::{Answer, Application, Component, TriggerRoute};
 use nala_wasm::{Compiled, Grant, Limits, Renderer};
 
-use super::{Described, limits};
+use super::{Described, Members, limits};
 use crate::answer::{Answering, Routing, Site};
 use crate::builtin;
 use crate::component;
@@ -25,6 +25,8 @@ pub(super) struct Loading<'a> {
     compiled: BTreeMap<String, Compiled>,
     renderers: BTreeMap<String, Arc<Renderer>>,
     sites: BTreeMap<String, Arc<Site>>,
+    /// The components, for each other.
+    members: Arc<Members>,
     /// The renderer that is part of this binary.
     builtin: Option<Arc<Renderer>>,
 }
@@ -39,6 +41,7 @@ impl<'a> Loading<'a> {
             compiled: BTreeMap::new(),
             renderers: BTreeMap::new(),
             sites: BTreeMap::new(),
+            members: Arc::default(),
             builtin: None,
         }
     }
@@ -60,7 +63,7 @@ impl<'a> Loading<'a> {
                 anyhow::anyhow!("two triggers answer the route {route} in {manifest}")
             })?;
         }
-        Ok(Routing::Table(table))
+        Ok(Routing::Table(table, self.members()))
     }
 
     /// Who answers which paths.
@@ -76,7 +79,13 @@ impl<'a> Loading<'a> {
                 routes.push((route.clone(), answering));
             }
         }
+        self.members.complete(self.sites.clone(), &routes);
         Ok(routes)
+    }
+
+    /// The components, to be held for as long as they are served.
+    pub(super) fn members(&self) -> Arc<Members> {
+        Arc::clone(&self.members)
     }
 
     /// What is known of a component, for whoever has deployed it.
@@ -182,7 +191,8 @@ impl<'a> Loading<'a> {
             .load(&compiled, grant)
             .map_err(|error| component::explain(error, build(component).as_deref()))
             .with_context(|| component.place.clone())?;
-        let site = Site::new(app);
+        let binder = self.described.binder(id, component, &self.preparing.services, &self.members)?;
+        let site = Site::bound(app, binder);
         self.sites.insert(id.to_owned(), Arc::clone(&site));
         Ok(site)
     }

@@ -1,12 +1,15 @@
 //! An application: what its manifest describes, what that needs, and how it is loaded.
 
+mod hosts;
 pub(crate) mod limits;
 mod loading;
+mod own;
 mod unserved;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
@@ -14,11 +17,14 @@ use nala_manifest::routes::Route;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
 
+pub(crate) use self::hosts::is_left_out;
 use self::loading::Loading;
+pub(crate) use self::own::{Binder, Members};
 pub(crate) use self::unserved::{Code, unserved};
 use crate::answer::{Answering, Routing};
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
+use crate::services::Services;
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +51,8 @@ pub(crate) struct Described {
     sources: Option<BTreeMap<String, PathBuf>>,
     /// Variables of each component.
     variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
+    /// Values of all variables.
+    values: variables::Values,
 }
 
 impl Described {
@@ -58,7 +66,8 @@ impl Described {
             console.warn(&warning.to_string());
         }
         let variables = application.resolve_variables(&|name| chosen.variable(name))?;
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables };
+        let values = application.values(&|name| chosen.variable(name))?;
+        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -72,6 +81,7 @@ impl Described {
         let application = Application::parse(text, Path::new("."), None)?;
         // The environment is the host's own.
         let variables = application.resolve_variables(&|_| None)?;
+        let values = application.values(&|_| None)?;
         for (id, component) in &application.components {
             if !component.files.is_empty() {
                 let what = format!("{}: files are not taken in with an application", component.place);
@@ -86,7 +96,7 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described = Self { manifest: name.into(), application, sources: Some(sources), variables };
+        let described = Self { manifest: name.into(), application, sources: Some(sources), variables, values };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -103,7 +113,8 @@ impl Described {
                 return Err(Help { what, help: format!("it serves {}", served.join(", ")) }.into());
             }
         }
-        Loading::new(preparing, self).routes(models)
+        let mut loading = Loading::new(preparing, self);
+        Ok((loading.routes(models)?, loading.members()))
     }
 
     /// Who answers which paths, with the models that are served already and are all that
@@ -170,8 +181,34 @@ impl Described {
             files: Files { assets: assets.collect(), ..Files::default() },
             clocks: match component.clock {
                 Some(Clock::Exact) => Clocks::Exact,
-                Some(Clock::Coarse) | None => Clocks::default(),
+                Some(Clock::Coarse) => Clocks::TENANT,
+                None => Clocks::default(),
             },
+            ..Capabilities::default()
         })
+    }
+
+    /// Who gives a component what each tenant has of its own.
+    fn binder(
+        &self,
+        id: &str,
+        component: &Component,
+        services: &Services,
+        members: &Arc<Members>,
+    ) -> anyhow::Result<Binder> {
+        let allowed = hosts::allowed(component, &self.values)?;
+        Ok(Binder {
+            services: services.clone(),
+            application: self.application.name.clone(),
+            component: id.to_owned(),
+            stores: component.key_value_stores.clone(),
+            allowed,
+            members: Arc::downgrade(members),
+        })
+    }
+
+    /// Whether any component may reach servers outside.
+    pub(crate) fn reaches_out(&self) -> bool {
+        self.application.components.values().any(|component| !component.allowed_outbound_hosts.is_empty())
     }
 }

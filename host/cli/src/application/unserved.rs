@@ -32,13 +32,5 @@ fn of_component(component: &Component, code: Code) -> Vec<Diagnostic> {
         let help = "download it, and write the path of the file: source = \"app.wasm\"";
         found.push(component.source_place.error("only files can be sources yet", help));
     }
-    if !component.key_value_stores.is_empty() {
-        let message = "`key_value_stores` of this component is not supported yet";
-        found.push(component.source_place.error(message, "write `key_value_stores = []`"));
-    }
-    if let Some(host) = component.allowed_outbound_hosts.first() {
-        let message = "`allowed_outbound_hosts` is not supported yet";
-        found.push(host.place.error(message, "write `allowed_outbound_hosts = []`"));
-    }
     found
 }

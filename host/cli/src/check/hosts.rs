@@ -6,6 +6,8 @@ use nala_egress::{AllowList, Chained};
 use nala_manifest::variables::{Value, Values};
 use nala_manifest::{AllowedHost, Component, Diagnostic};
 
+use crate::application::is_left_out;
+
 /// Reads each entry of a component. `values` are those of the variables, if all have one;
 /// `reachable` are the components that others may call.
 pub(super) fn check(component: &Component, values: Option<&Values>, reachable: &BTreeSet<&str>) -> Vec<Diagnostic> {
@@ -20,8 +22,7 @@ fn check_one(host: &AllowedHost, values: Option<&Values>, reachable: &BTreeSet<&
         None => Some(values?.resolve(&host.template).ok()?),
     };
     let text = literal.or(value.as_ref().map(Value::expose))?;
-    // A place that was left for a host which is not there.
-    if literal.is_none() && (text.trim().is_empty() || text.ends_with("://")) {
+    if is_left_out(host, text) {
         return None;
     }
     let is_secret = value.as_ref().is_some_and(Value::is_secret);

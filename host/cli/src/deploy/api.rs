@@ -197,7 +197,7 @@ impl Deployments {
         for (id, component) in &mut manifest.components {
             component.facts = described.facts(&self.preparing, id).map_err(unloadable)?;
         }
-        let routes = described.routes(&self.preparing, &self.models).map_err(unloadable)?;
+        let (routes, members) = described.routes(&self.preparing, &self.models).map_err(unloadable)?;
         // Before it is written: a version that cannot be routed must not be the current one.
         let version = Version {
             number: nala_deploy::VersionNumber::FIRST,
@@ -207,10 +207,10 @@ impl Deployments {
             by: String::new(),
             created_unix_s,
         };
-        let tried = Arc::new(super::Loaded { version, routes: routes.clone() });
+        let tried = Arc::new(super::Loaded { version, routes: routes.clone(), _members: Arc::clone(&members) });
         self.fits(name.as_str(), app, &tried).map_err(conflict)?;
         let version = self.state.deploy(name, app, &manifest, &limits).map_err(problem)?;
-        let loaded = Arc::new(super::Loaded { version: version.clone(), routes });
+        let loaded = Arc::new(super::Loaded { version: version.clone(), routes, _members: members });
         self.serve(name.as_str(), app, Some(loaded)).map_err(conflict)?;
         tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
         Ok(version)

@@ -17,8 +17,8 @@ impl Deployments {
             self.compiler.compile(path)?;
         }
         let described = Described::deployed(&version.spin_toml, app.as_str(), sources)?;
-        let routes = described.routes(&self.preparing, &self.models)?;
-        Ok(Arc::new(Loaded { version, routes }))
+        let (routes, members) = described.routes(&self.preparing, &self.models)?;
+        Ok(Arc::new(Loaded { version, routes, _members: members }))
     }
 
     /// Where the components of a version are.

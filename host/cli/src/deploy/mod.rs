@@ -20,6 +20,7 @@ pub(crate) use self::api::Managed;
 use self::compile::Compiler;
 pub(crate) use self::compile::main as compile_in_jail;
 use crate::answer::Answering;
+use crate::application::Members;
 use crate::serve::Preparing;
 
 /// Versions of an application that can be gone back to.
@@ -51,6 +52,8 @@ struct Served {
 struct Loaded {
     version: Version,
     routes: Vec<(nala_manifest::routes::Route, Answering)>,
+    /// Held for each other.
+    _members: Arc<Members>,
 }
 
 impl Deployments {

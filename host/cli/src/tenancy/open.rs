@@ -14,6 +14,7 @@ use super::Tenancy;
 use super::reload::{self, Reload};
 use crate::args::ServeArgs;
 use crate::console::Console;
+use crate::wall::Connect;
 
 /// Where requests are taken where nothing is said.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
@@ -91,6 +92,17 @@ impl Opened {
         let reload = Reload::new(&file, &files, Arc::clone(&directory));
         let tenancy = Tenancy::Declared(Arc::clone(&directory));
         Ok(Self { tenancy, listen, admin, admin_keys, state, files, follow: Some(Follow { directory, reload, books }) })
+    }
+
+    /// Whom components may reach that are not known yet.
+    pub(crate) fn reach(&self) -> Connect {
+        // What is deployed later says what it reaches, and is held to that.
+        if self.is_managed() { Connect::Any } else { Connect::None }
+    }
+
+    /// Whether applications can be deployed while the host serves.
+    pub(crate) fn is_managed(&self) -> bool {
+        !self.admin_keys.is_empty() && self.state.is_some()
     }
 
     /// Begins to follow the file and to keep the books.

@@ -1,0 +1,57 @@
+//! What all applications of a host share: the store of key-value data, and the way to
+//! servers outside.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use nala_egress::{AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
+use nala_keyvalue::{Config, KeyValue, Scope, Store};
+use nala_tenant::{Stock, Tenant};
+use prometheus_client::registry::Registry;
+
+/// Connections of all tenants together.
+const CONNECTIONS: usize = 1024;
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Services {
+    key_value: KeyValue,
+    gate: Gate,
+}
+
+impl Services {
+    /// Opens them. Without a folder data is kept in memory, and gone with the process.
+    ///
+    /// # Errors
+    /// The data cannot be opened, or there are no roots of trust.
+    pub(crate) fn open(state: Option<&Path>, registry: &mut Registry) -> anyhow::Result<Self> {
+        let key_value = match state {
+            None => KeyValue::in_memory(Config::default()),
+            Some(folder) => KeyValue::open(&folder.join("key-value"), Config::default()),
+        };
+        let key_value = key_value.context("key-value data cannot be kept")?;
+        let metrics = EgressMetrics::default();
+        metrics.register(registry);
+        // What each tenant may have is a quota of its own.
+        let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
+        let gate = Gate::new(GateConfig::default(), Arc::new(SystemResolver::default()), admit, metrics)
+            .context("the way to servers outside cannot be opened")?;
+        Ok(Self { key_value, gate })
+    }
+
+    /// A tenant's store of an application.
+    ///
+    /// # Errors
+    /// The store cannot be made.
+    pub(crate) fn store(&self, tenant: &Tenant, application: &str, label: &str) -> anyhow::Result<Store> {
+        let scope = Scope::new(tenant.name().as_str(), application)?;
+        let store = self.key_value.store(&scope, label)?;
+        Ok(store.within(tenant.quota(Stock::KeyValueBytes).limit()))
+    }
+
+    /// A tenant's way to what a component may reach.
+    pub(crate) fn egress(&self, tenant: &Tenant, component: &str, allowed: AllowList) -> Egress {
+        self.gate.egress(Owner::new(tenant.name().as_str(), component), allowed)
+    }
+}
