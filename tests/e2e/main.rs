@@ -17,6 +17,7 @@ mod bad_requests;
 mod batching;
 mod clients;
 mod deploying;
+mod granted;
 mod hang_up;
 mod made;
 mod models;
