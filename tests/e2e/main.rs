@@ -17,6 +17,7 @@ mod bad_requests;
 mod batching;
 mod clients;
 mod hang_up;
+mod interfaces;
 mod made;
 mod models;
 mod prefix;

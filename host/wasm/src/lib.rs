@@ -8,8 +8,8 @@
 //! request and in nothing for the others.
 //!
 //! The crate knows neither sockets nor model formats. What a component may
-//! import stands in one module for each capability: `llm`, `chat`, and WASI
-//! with nothing granted.
+//! import stands in one module for each capability: `llm`, `nn`, `spin_llm`,
+//! `chat`, and WASI with nothing granted.
 
 mod body;
 mod cache;
@@ -24,8 +24,10 @@ mod llm;
 mod load;
 mod memory;
 mod metrics;
+mod nn;
 mod outbound;
 mod outcome;
+mod spin_llm;
 mod stdio;
 mod store;
 mod tick;

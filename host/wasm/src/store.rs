@@ -14,6 +14,7 @@ use crate::cpu::CpuClock;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
+use crate::nn::NnState;
 use crate::outbound::DenyOutbound;
 use crate::outcome::Outcome;
 use crate::stdio::LogStream;
@@ -35,6 +36,7 @@ pub(crate) struct StoreData {
     pub(crate) cpu: Arc<CpuClock>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) llm: LlmState,
+    pub(crate) nn: NnState,
     pub(crate) renderer: Option<Arc<Renderer>>,
     /// The request that the store works for.
     pub(crate) slot: Slot,
@@ -76,6 +78,7 @@ impl Blueprint {
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
             llm: LlmState::new(self.models.clone(), Arc::clone(&self.app), limits),
+            nn: NnState::default(),
             renderer: self.renderer.clone(),
             slot,
             permit: None,

@@ -30,9 +30,12 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-engine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
     Room { name: "nala-llama", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP] },
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
+    // Words that two hosts have in common.
+    Room { name: "nala-nn", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP, LLAMA] },
+    Room { name: "nala-nn-backend", may_use: &["nala-engine", "nala-nn"], must_not_know: &[HTTP, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
-    Room { name: "nala-wasm", may_use: &["nala-engine"], must_not_know: &[LLAMA] },
+    Room { name: "nala-wasm", may_use: &["nala-engine", "nala-nn"], must_not_know: &[LLAMA] },
     Room { name: "nala-manifest", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Also part of xtask, which a newcomer waits for.
@@ -47,6 +50,7 @@ const ROOMS: &[Room] = &[
             "nala-manifest",
             "nala-machine",
             "nala-models",
+            "nala-nn",
         ],
         must_not_know: &[],
     },
@@ -61,6 +65,7 @@ const ROOMS: &[Room] = &[
             "nala-manifest",
             "nala-machine",
             "nala-models",
+            "nala-nn",
         ],
         must_not_know: &[],
     },

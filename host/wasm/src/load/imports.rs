@@ -5,7 +5,8 @@ use wasmtime::component::Component;
 
 use super::{Grant, LoadError, Offered};
 
-/// The packages that a component may import from.
+/// The packages that a component may import from, and interfaces of packages that
+/// are not offered as a whole.
 const OFFERED: &[&str] = &[
     "wasi:cli@0.2",
     "wasi:cli@0.3",
@@ -20,6 +21,8 @@ const OFFERED: &[&str] = &[
     "wasi:random@0.3",
     "wasi:sockets@0.2",
     "wasi:sockets@0.3",
+    "wasi:nn@0.2.0-rc-2024-10-28",
+    "fermyon:spin/llm@2.0",
     "nala:llm@0.1",
     "nala:chat@0.1",
 ];
@@ -32,15 +35,15 @@ pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
 /// Refuses imports that the linker could only call missing, with the reason.
 pub(super) fn check(name: &str, imports: &[String], grant: &Grant) -> Result<(), LoadError> {
     for import in imports {
-        let known = package(import).is_some_and(|package| OFFERED.contains(&package.as_str()));
-        if !known {
+        let names = [package(import), interface(import)];
+        if !names.into_iter().flatten().any(|name| OFFERED.contains(&name.as_str())) {
             return Err(LoadError::UnknownImport {
                 name: name.to_owned(),
                 import: import.clone(),
                 offered: Offered(OFFERED),
             });
         }
-        let fix = if import.starts_with("nala:llm/") && grant.models.is_empty() {
+        let fix = if is_of_models(import) && grant.models.is_empty() {
             "grant it a model: --model NAME for `run`, `ai_models` in spin.toml"
         } else if import.starts_with("nala:chat/render") && grant.renderer.is_none() {
             "name the component that renders prompts: `renderer` under [component.NAME.tool.nala]"
@@ -52,12 +55,31 @@ pub(super) fn check(name: &str, imports: &[String], grant: &Grant) -> Result<(),
     Ok(())
 }
 
+/// Whether an import is of no use without a model.
+pub(super) fn is_of_models(import: &str) -> bool {
+    ["nala:llm/", "wasi:nn/", "fermyon:spin/llm@"].iter().any(|models| import.starts_with(models))
+}
+
 /// `ns:pkg@MAJOR.MINOR` of an interface's name.
 fn package(import: &str) -> Option<String> {
     let (interface, version) = import.split_once('@')?;
     let (package, _) = interface.split_once('/')?;
+    Some(format!("{package}@{}", compatible(version)?))
+}
+
+/// `ns:pkg/interface@MAJOR.MINOR` of an interface's name.
+fn interface(import: &str) -> Option<String> {
+    let (interface, version) = import.split_once('@')?;
+    Some(format!("{interface}@{}", compatible(version)?))
+}
+
+/// What other versions that fit begin with. Pre-releases fit only themselves.
+fn compatible(version: &str) -> Option<String> {
+    if version.contains('-') {
+        return Some(version.to_owned());
+    }
     let mut numbers = version.split('.');
-    Some(format!("{package}@{}.{}", numbers.next()?, numbers.next()?))
+    Some(format!("{}.{}", numbers.next()?, numbers.next()?))
 }
 
 #[cfg(test)]
@@ -69,6 +91,8 @@ mod tests {
         assert_eq!(package("wasi:http/types@0.2.12").as_deref(), Some("wasi:http@0.2"));
         assert_eq!(package("nala:llm/model@0.9.0").as_deref(), Some("nala:llm@0.9"));
         assert_eq!(package("print"), None);
+        assert_eq!(interface("fermyon:spin/llm@2.0.0").as_deref(), Some("fermyon:spin/llm@2.0"));
+        assert_eq!(package("wasi:nn/graph@0.2.0-rc-2024-10-28").as_deref(), Some("wasi:nn@0.2.0-rc-2024-10-28"));
     }
 
     #[test]
@@ -77,6 +101,12 @@ mod tests {
         assert!(refused("nala:llm/model@0.9.0").contains("offers"));
         assert!(refused("print").contains("`print`"));
         assert!(refused("nala:llm/model@0.1.0").contains("--model"));
+        for import in ["wasi:nn/graph@0.2.0-rc-2024-10-28", "fermyon:spin/llm@2.0.0"] {
+            assert!(refused(import).contains("--model"), "{import}");
+        }
+        for import in ["wasi:nn/graph@0.2.0-rc-2024-08-19", "fermyon:spin/mysql@2.0.0"] {
+            assert!(refused(import).contains("does not have"), "{import}");
+        }
         assert!(refused("nala:chat/render@0.1.0").contains("renderer"));
         assert!(check("a", &["wasi:io/poll@0.2.6".to_owned()], &Grant::default()).is_ok());
     }
