@@ -59,5 +59,5 @@ fn main() -> Result<()> {
         _ => return Err(Error::msg("usage: embedder GUEST.wasm QUESTION [MODEL.gguf]")),
     };
     let model = Engine::start("model", model, EngineConfig::default()).map_err(Error::new)?;
-    run(Path::new(wasm), model, question, cli::stdout())
+    run(Path::new(wasm), model, question, std::io::stdout())
 }

@@ -1,7 +1,5 @@
 //! Computing, while the caller waits.
 
-use std::collections::BTreeMap;
-
 use nala_engine::{EmbedOptions, Engine, Finish, Priority, SessionOptions};
 use nala_nn::{Answer, Ending, Error, Request, Task};
 use wasmtime_wasi_nn::Tensor;
@@ -15,13 +13,13 @@ use crate::convert::{failed, into_nn, of_nn};
 pub(crate) struct Context {
     engine: Engine,
     caller: Caller,
-    inputs: BTreeMap<String, nala_nn::Tensor>,
+    inputs: Vec<(String, nala_nn::Tensor)>,
     outputs: Vec<(&'static str, nala_nn::Tensor)>,
 }
 
 impl Context {
     pub(crate) fn new(engine: Engine, caller: Caller) -> Self {
-        Self { engine, caller, inputs: BTreeMap::new(), outputs: Vec::new() }
+        Self { engine, caller, inputs: Vec::new(), outputs: Vec::new() }
     }
 
     fn run(&self, request: Request) -> Result<[(&'static str, nala_nn::Tensor); 2], Error> {
@@ -60,7 +58,7 @@ impl Context {
     }
 
     async fn embed(&self, request: Request) -> Result<[(&'static str, nala_nn::Tensor); 2], Error> {
-        let tokens = nala_nn::embedding_tokens(&self.engine, &request.prompt.into_text())?;
+        let tokens = nala_nn::embedding_tokens(&self.engine, &request.prompt.to_text())?;
         let input_tokens = u32::try_from(tokens.len()).unwrap_or(u32::MAX);
         let options =
             EmbedOptions { pooling: None, tenant: self.caller.tenant.clone(), priority: Priority::Interactive };
@@ -81,7 +79,10 @@ impl BackendExecutionContext for Context {
         if !nala_nn::is_input(&name) {
             return Err(failed(nala_nn::unknown(&name)));
         }
-        self.inputs.insert(name, tensor);
+        match self.inputs.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, before)) => *before = tensor,
+            None => self.inputs.push((name, tensor)),
+        }
         Ok(())
     }
 

@@ -5,8 +5,9 @@ use wasmtime_wasi_nn::Tensor;
 use wasmtime_wasi_nn::backend::BackendError;
 use wasmtime_wasi_nn::wit::TensorType;
 
-/// The guest is told `runtime-error` whatever the kind: the traits have no way to
-/// say another. The text is ours.
+/// The traits have no way to say of what kind an error is, and a guest is told
+/// `runtime-error` and the words of [`BackendError`]. Ours are its source, which
+/// wasmtime-wasi-nn writes to the host's log.
 pub(crate) fn failed(error: Error) -> BackendError {
     BackendError::BackendAccess(wasmtime::Error::msg(error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! The outputs of a call.
 
 use nala_engine::Finish;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::request::{TEXT, USAGE};
 use crate::tensor::Tensor;
@@ -75,12 +75,12 @@ impl Answer {
     /// LlamaEdge and two of our own.
     #[must_use]
     pub fn tensors(self) -> [(&'static str, Tensor); 2] {
-        let usage = json!({
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cached_tokens": self.cached_tokens,
-            "finish_reason": self.ending.word(),
-        });
+        let usage = Usage {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cached_tokens: self.cached_tokens,
+            finish_reason: self.ending.word(),
+        };
         outputs(self.text, &usage)
     }
 }
@@ -88,17 +88,43 @@ impl Answer {
 /// A vector as tensors, in LlamaEdge's way: JSON with its length and its numbers.
 #[must_use]
 pub fn embedding(vector: &[f32], input_tokens: u32) -> [(&'static str, Tensor); 2] {
-    let text = json!({ "n_embedding": vector.len(), "embedding": vector });
-    outputs(text.to_string(), &json!({ "input_tokens": input_tokens, "output_tokens": 0 }))
+    let text = written(&Vector { n_embedding: vector.len(), embedding: vector });
+    outputs(text, &VectorUsage { input_tokens, output_tokens: 0 })
 }
 
-fn outputs(text: String, usage: &serde_json::Value) -> [(&'static str, Tensor); 2] {
-    let [text, usage] = [text, usage.to_string()].map(|text| Tensor::of_bytes(text.into_bytes()));
-    [(TEXT, text), (USAGE, usage)]
+fn outputs(text: String, usage: &impl Serialize) -> [(&'static str, Tensor); 2] {
+    [(TEXT, Tensor::of_bytes(text.into_bytes())), (USAGE, Tensor::of_bytes(written(usage).into_bytes()))]
+}
+
+fn written(value: &impl Serialize) -> String {
+    // Numbers and words of our own, which can all be written.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Usage {
+    input_tokens: u32,
+    output_tokens: u32,
+    cached_tokens: u32,
+    finish_reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Vector<'a> {
+    n_embedding: usize,
+    embedding: &'a [f32],
+}
+
+#[derive(Serialize)]
+struct VectorUsage {
+    input_tokens: u32,
+    output_tokens: u32,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -121,6 +147,6 @@ mod tests {
     #[test]
     fn a_vector_is_json() {
         let [(_, text), _] = embedding(&[0.5, -1.0], 4);
-        assert_eq!(text.data(), br#"{"embedding":[0.5,-1.0],"n_embedding":2}"#);
+        assert_eq!(text.data(), br#"{"n_embedding":2,"embedding":[0.5,-1.0]}"#);
     }
 }

@@ -107,6 +107,10 @@ impl Options {
 
 impl Keys {
     fn read(json: &[u8]) -> Result<Self, Error> {
+        // serde takes a list for the fields in their order.
+        if json.trim_ascii_start().starts_with(b"[") {
+            return Err(Error::invalid("the options are a JSON array; give an object"));
+        }
         serde_json::from_slice(json).map_err(|error| match error.is_data() {
             true => Error::invalid(format!(
                 "the options are refused: {error}; threads, GPU layers, batches, images and files are the host's affair"
@@ -281,7 +285,7 @@ mod tests {
             (r#"{"reverse-prompt": [1]}"#, "reverse-prompt must be"),
             (r#"{"json-schema": 1}"#, "json-schema must be"),
             (r#"{"json-schema": {}, "grammar": "root ::= \"a\""}"#, "cannot both"),
-            ("[]", "expected struct"),
+            ("[]", "give an object"),
         ] {
             let error = refused(json);
             assert!(error.to_string().contains(says), "{json}: {error}");
@@ -290,7 +294,7 @@ mod tests {
         for json in ["", "{", "nonsense", "{\"temp\": 1e999}", "\u{1}"] {
             assert_eq!(refused(json).code(), Code::InvalidEncoding, "{json}");
         }
-        assert_eq!(refused(&"[".repeat(100_000)).code(), Code::InvalidArgument, "deep, but an array to begin with");
+        assert_eq!(refused(&"[".repeat(100_000)).code(), Code::InvalidArgument);
         assert_eq!(refused(&format!("{{\"json-schema\":{}", "[".repeat(100_000))).code(), Code::InvalidEncoding);
         assert_eq!(refused(&" ".repeat(MAX_OPTIONS_BYTES + 1)).code(), Code::TooLarge);
         let long = refused(&format!("{{\"{}\": 1}}", "x".repeat(100_000)));

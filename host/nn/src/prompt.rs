@@ -11,6 +11,14 @@ pub enum Piece {
     Template(String),
 }
 
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Template(text) => text,
+        }
+    }
+}
+
 /// A prompt: pieces one behind the other.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompt(Vec<Piece>);
@@ -31,13 +39,13 @@ impl Prompt {
     /// Its length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(|Piece::Text(text)| Piece::Template(text) | text.len()).sum()
+        self.0.iter().map(|piece| piece.text().len()).sum()
     }
 
     /// Its text without the difference, for models that read no control tokens.
     #[must_use]
-    pub fn into_text(self) -> String {
-        self.0.into_iter().map(|Piece::Text(text)| Piece::Template(text) | text).collect()
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(Piece::text).collect()
     }
 
     /// Its tokens, behind the one that the model expects at a beginning.

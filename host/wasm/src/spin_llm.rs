@@ -53,7 +53,11 @@ impl HasData for HasSpinLlm {
 struct SpinLlm<'a>(LlmView<'a>);
 
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
-    wit::add_to_linker::<_, HasSpinLlm>(linker, |data| SpinLlm(llm::view(data)))
+    wit::add_to_linker::<_, HasSpinLlm>(linker, view)
+}
+
+fn view(data: &mut StoreData) -> SpinLlm<'_> {
+    SpinLlm(llm::view(data))
 }
 
 impl Host for SpinLlm<'_> {

@@ -88,7 +88,7 @@ impl LlmView<'_> {
         let of_session = SessionOptions { max_tokens, priority: Priority::Normal, adapter: None };
         let mut session = lease.open_session(self.options(of_session)).map_err(convert::error)?;
         let _grammar = match grammar {
-            Some(source) => Some(self.constrain(model, &mut session, source).await?),
+            Some(source) => Some(self.follow(model, &mut session, source).await?),
             None => None,
         };
         let prefilled = session.prefill(tokens).await.map_err(convert::error)?;
@@ -123,7 +123,7 @@ impl LlmView<'_> {
     }
 
     /// Has a session follow a grammar; what is returned counts it while it does.
-    async fn constrain(
+    async fn follow(
         &mut self,
         model: &ModelHandle,
         session: &mut Session,

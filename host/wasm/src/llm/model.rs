@@ -130,7 +130,7 @@ impl LlmView<'_> {
 
     /// Works on so many bytes of text, at once or apart.
     pub(super) async fn tokenise<T: Send + 'static>(
-        &self,
+        &mut self,
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {

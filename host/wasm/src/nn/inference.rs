@@ -77,7 +77,7 @@ impl NnView<'_> {
             return Ok(Err(Error::new(Code::TooLarge, text)));
         }
         let computed = match options.task {
-            Task::Embed => self.llm.vectors_of(model, vec![prompt.into_text()]).await?.map(|computed| {
+            Task::Embed => self.llm.vectors_of(model, vec![prompt.to_text()]).await?.map(|computed| {
                 let vector = computed.vectors.first().map(Vec::as_slice).unwrap_or_default();
                 nala_nn::embedding(vector, computed.prompt_tokens)
             }),
