@@ -42,10 +42,14 @@ impl Context {
             tenant: self.caller.tenant.clone(),
             ..SessionOptions::default()
         })?;
-        if let Some(source) = options.grammar {
-            session.constrain(Some(self.engine.compile_grammar(source).await?))?;
-        }
+        // Compiled first, since one that is wrong costs no prompt, and followed from
+        // behind the prompt on.
+        let grammar = match options.grammar {
+            Some(source) => Some(self.engine.compile_grammar(source).await?),
+            None => None,
+        };
         let prefilled = session.prefill(tokens).await?;
+        session.constrain(grammar)?;
         let mut run = session.generate(options.generate)?;
         let (mut text, mut output_tokens, mut finish) = (String::new(), 0_u32, Finish::Cancelled);
         while let Some(chunk) = run.next().await? {

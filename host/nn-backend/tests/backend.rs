@@ -54,6 +54,9 @@ fn named_tensors_are_computed() {
         assert_eq!((names, text(&outputs[0].tensor)), (vec!["text", "usage"], said.to_owned()));
         assert!(text(&outputs[1].tensor).contains("\"input_tokens\":3"));
     }
+    let yes = r#"{"temp": 0, "grammar": "root ::= \"yes\""}"#;
+    let outputs = context.compute_with_io(inputs(&[("prompt", "a"), ("options", yes)])).unwrap();
+    assert_eq!(text(&outputs[0].tensor), "yes");
     let outputs = context.compute_with_io(inputs(&[("prompt", "a"), ("options", r#"{"embedding": true}"#)])).unwrap();
     assert!(text(&outputs[0].tensor).contains("\"n_embedding\":8"));
 }

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use nala_engine::{self as engine, Finish, GenerateOptions, GrammarSource, MAX_EMBEDDING_INPUTS, Session};
+use nala_engine::{self as engine, Finish, GenerateOptions, Grammar, GrammarSource, MAX_EMBEDDING_INPUTS};
 use nala_nn::Prompt;
 use wasmtime::Result;
 
@@ -87,11 +87,21 @@ impl LlmView<'_> {
         cells.set(length.saturating_add(options.max_new.into()), self.state.max_kv_cells)?;
         let of_session = SessionOptions { max_tokens, priority: Priority::Normal, adapter: None };
         let mut session = lease.open_session(self.options(of_session)).map_err(convert::error)?;
-        let _grammar = match grammar {
-            Some(source) => Some(self.follow(model, &mut session, source).await?),
+        // Compiled first: one that is wrong costs no prompt.
+        let grammar = match grammar {
+            Some(source) => Some(self.compile(model, source).await?),
             None => None,
         };
         let prefilled = session.prefill(tokens).await.map_err(convert::error)?;
+        // A grammar's text begins where the session stands, behind the prompt. What it
+        // takes is counted to the end.
+        let _counted = match grammar {
+            Some((grammar, bytes)) => {
+                session.constrain(Some(grammar)).map_err(convert::error)?;
+                Some(bytes)
+            }
+            None => None,
+        };
         let usage = &self.state.usage;
         usage.prompt_tokens.fetch_add(length, Ordering::Relaxed);
         usage.cached_tokens.fetch_add(prefilled.cached.into(), Ordering::Relaxed);
@@ -122,18 +132,12 @@ impl LlmView<'_> {
         })
     }
 
-    /// Has a session follow a grammar; what is returned counts it while it does.
-    async fn follow(
-        &mut self,
-        model: &ModelHandle,
-        session: &mut Session,
-        source: GrammarSource,
-    ) -> Result<GrammarBytes, Error> {
+    /// A grammar, and its part of what the store may hold.
+    async fn compile(&mut self, model: &ModelHandle, source: GrammarSource) -> Result<(Grammar, GrammarBytes), Error> {
         // Done on the compiler's own threads; the guest waits.
         let grammar = model.lease().compile_grammar(source).await.map_err(convert::error)?;
         let bytes = GrammarBytes::take(&self.state.usage, grammar.bytes() as u64, self.limits.grammar_bytes)?;
-        session.constrain(Some(grammar)).map_err(convert::error)?;
-        Ok(bytes)
+        Ok((grammar, bytes))
     }
 
     /// One vector for each text.
