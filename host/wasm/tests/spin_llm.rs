@@ -18,7 +18,7 @@ async fn a_component_for_spin_infers_unchanged() {
     // The text, the tokens of the prompt, those that were generated.
     assert_eq!(bench.text("/infer?alphabet").await, "defgh 3 5");
     let usage = bench.text("/defaults?alphabet").await;
-    assert!(usage.contains("prompt_token_count: 3") && usage.contains("generated_token_count: 100"), "{usage}");
+    assert!(usage.contains("prompt-token-count: 3") && usage.contains("generated-token-count: 100"), "{usage}");
     let told = bench.text("/as-many-as-fit").await;
     assert!(told.ends_with(" 1 1023"), "{told}");
     bench.until_empty().await;

@@ -73,8 +73,12 @@ impl LlmView<'_> {
     ) -> Result<Completion, Error> {
         let lease = model.lease();
         let length = tokens.len() as u64;
-        let mut cells = self.cells(length)?;
         let context = lease.limits().sequence_tokens.min(max_tokens.unwrap_or(u32::MAX));
+        // Before the guest's cells are looked at, of which more would not help.
+        if length > context.into() {
+            return Err(Error::ContextFull(context));
+        }
+        let mut cells = self.cells(length)?;
         let fits = u64::from(context).saturating_sub(length);
         let allowed = cells.most(self.state.max_kv_cells).saturating_sub(length);
         if allowed == 0 {
