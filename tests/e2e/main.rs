@@ -19,6 +19,7 @@ mod clients;
 mod deploying;
 mod granted;
 mod hang_up;
+mod interfaces;
 mod made;
 mod models;
 mod prefix;
