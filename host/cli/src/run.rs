@@ -37,7 +37,7 @@ fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
         true => preparing.loader.asked(&[DEFAULT_MODEL]),
         false => {
             for model in preparing.loader.asked(&[]) {
-                preparing.console.warn(&format!("{name} imports no nala:llm, so the model {model} is not loaded"));
+                preparing.console.warn(&format!("{name} imports no models, so the model {model} is not loaded"));
             }
             Vec::new()
         }

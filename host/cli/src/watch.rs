@@ -274,7 +274,7 @@ fn named_models(application: &Application) -> BTreeSet<String> {
 fn without_models(error: anyhow::Error, models: &ModelPool) -> anyhow::Error {
     let wants_a_model = matches!(
         error.downcast_ref::<LoadError>(),
-        Some(LoadError::NotGranted { import, .. }) if import.starts_with("nala:llm/")
+        Some(LoadError::NotGranted { import, .. }) if !import.starts_with("nala:chat/")
     );
     if !wants_a_model || models.models().next().is_some() {
         return error;

@@ -46,6 +46,8 @@ pub struct Limits {
     pub call_bytes: u32,
     /// Bytes of compiled grammars that handles and sessions hold together.
     pub grammar_bytes: u64,
+    /// Bytes of tensors that the host holds.
+    pub tensor_bytes: u64,
     /// Bytes of the headers of one message.
     pub header_bytes: u32,
     /// Bytes of standard output, standard error and log records that are logged.
@@ -70,6 +72,7 @@ impl Default for Limits {
             handles: 1024,
             call_bytes: 16 << 20,
             grammar_bytes: 64 << 20,
+            tensor_bytes: 32 << 20,
             header_bytes: 128 << 10,
             log_bytes: 64 << 10,
             key_value_bytes: 64 << 20,
@@ -112,6 +115,7 @@ impl Limits {
             entry("handles", self.handles.to_string(), "handles and streams open at a time"),
             entry("call_bytes", bytes(self.call_bytes.into()), "handed to the host in one call"),
             entry("grammar_bytes", bytes(self.grammar_bytes), "compiled grammars that handles and sessions hold"),
+            entry("tensor_bytes", bytes(self.tensor_bytes), "tensors of wasi:nn that the host holds"),
             entry("header_bytes", bytes(self.header_bytes.into()), "headers of one message"),
             entry("log_bytes", bytes(self.log_bytes.into()), "printed and log records that are logged"),
             entry("key_value_bytes", bytes(self.key_value_bytes), "read from and written to key-value stores"),
@@ -149,7 +153,7 @@ mod tests {
     #[test]
     fn every_field_is_listed_with_its_unit() {
         let text = Limits::default().to_string();
-        assert_eq!(text.lines().count(), 14);
+        assert_eq!(text.lines().count(), 15);
         assert!(
             text.contains("64 MiB") && text.contains("1/8, or one full context") && text.contains("120 s"),
             "{text}"

@@ -6,6 +6,7 @@
 //! guest waits in one of these calls its own store is held, and nothing else:
 //! the work is done by the engine's thread.
 
+mod completion;
 mod constraint;
 mod convert;
 mod embedding;
@@ -24,8 +25,13 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use crate::cpu::CpuClock;
 use crate::limits::Limits;
 use crate::memory::MemoryLimiter;
+use crate::nn::NnState;
 use crate::store::StoreData;
 
+pub(crate) use bindings::nala::llm::types::Error;
+pub(crate) use completion::{Ask, Completion};
+pub(crate) use convert::words;
+pub(crate) use model::ModelHandle;
 pub(crate) use state::{LlmState, Models};
 
 pub(crate) mod bindings {
@@ -68,11 +74,11 @@ pub(crate) mod bindings {
 
 /// What the calls of this interface work on.
 pub(crate) struct LlmView<'a> {
-    table: &'a mut ResourceTable,
-    state: &'a mut LlmState,
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) state: &'a mut LlmState,
     memory: &'a MemoryLimiter,
     cpu: &'a CpuClock,
-    limits: &'a Limits,
+    pub(crate) limits: &'a Limits,
 }
 
 struct HasLlm;
@@ -81,8 +87,14 @@ impl HasData for HasLlm {
     type Data<'a> = LlmView<'a>;
 }
 
-fn view(data: &mut StoreData) -> LlmView<'_> {
-    LlmView { table: &mut data.table, state: &mut data.llm, memory: &data.memory, cpu: &data.cpu, limits: &data.limits }
+pub(crate) fn view(data: &mut StoreData) -> LlmView<'_> {
+    view_with_nn(data).0
+}
+
+/// The same beside what `wasi:nn` has of its own.
+pub(crate) fn view_with_nn(data: &mut StoreData) -> (LlmView<'_>, &NnState) {
+    let StoreData { table, llm, memory, cpu, limits, nn, .. } = data;
+    (LlmView { table, state: llm, memory, cpu, limits }, nn)
 }
 
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {

@@ -26,7 +26,7 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
-use crate::{chat, clocks, files, key_value, llm, logging, variables};
+use crate::{chat, clocks, files, key_value, llm, logging, nn, spin_llm, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -210,7 +210,7 @@ impl Compiled {
     /// Whether it imports models, so that one must be loaded for it.
     #[must_use]
     pub fn imports_models(&self) -> bool {
-        self.imports.iter().any(|import| import.starts_with("nala:llm/"))
+        self.imports.iter().any(|import| imports::is_of_models(import))
     }
 
     /// Whether it imports the rendering of chat templates.
@@ -305,6 +305,8 @@ impl Runtime {
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker).map_err(link)?;
         wasmtime_wasi_http::p3::add_to_linker(&mut linker).map_err(link)?;
         llm::add_to_linker(&mut linker).map_err(link)?;
+        nn::add_to_linker(&mut linker).map_err(link)?;
+        spin_llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
         key_value::add_to_linker(&mut linker).map_err(link)?;

@@ -18,6 +18,7 @@ use crate::key_value::Budget;
 use crate::limits::Limits;
 use crate::llm::LlmState;
 use crate::memory::MemoryLimiter;
+use crate::nn::NnState;
 use crate::outbound::Sender;
 use crate::outcome::Outcome;
 use crate::stdio::LogStream;
@@ -39,6 +40,7 @@ pub(crate) struct StoreData {
     pub(crate) cpu: Arc<CpuClock>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) llm: LlmState,
+    pub(crate) nn: NnState,
     pub(crate) renderer: Option<Arc<Renderer>>,
     /// What it is granted beside models.
     pub(crate) granted: Arc<Granted>,
@@ -99,6 +101,7 @@ impl Blueprint {
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
             llm: LlmState::new(self.models.clone(), Arc::clone(account), limits),
+            nn: NnState::default(),
             renderer: self.renderer.clone(),
             granted: Arc::clone(&self.granted),
             clock,

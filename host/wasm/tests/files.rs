@@ -1,6 +1,6 @@
 //! Files that are granted, and ways out of them that are none.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod common;
 

@@ -1,5 +1,7 @@
 //! Key-value data by all three interfaces.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use common::Bench;

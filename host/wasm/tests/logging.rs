@@ -1,5 +1,7 @@
 //! What a guest logs, as it reaches the log.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod common;
 
 use std::fmt::{Debug, Write};

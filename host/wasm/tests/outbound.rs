@@ -1,6 +1,6 @@
 //! Requests of guests to servers and to each other.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod common;
 

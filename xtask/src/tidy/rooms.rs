@@ -30,11 +30,14 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-engine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
     Room { name: "nala-llama", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP] },
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
+    // Words that two hosts have in common.
+    Room { name: "nala-nn", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP, LLAMA] },
+    Room { name: "nala-nn-backend", may_use: &["nala-engine", "nala-nn"], must_not_know: &[HTTP, LLAMA] },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
     Room {
         name: "nala-wasm",
-        may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress"],
+        may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress", "nala-nn"],
         must_not_know: &[LLAMA],
     },
     // Holds data; who may use which of it is known where guests are bound.
@@ -70,6 +73,7 @@ const ROOMS: &[Room] = &[
             "nala-tenant",
             "nala-deploy",
             "nala-oci",
+            "nala-nn",
         ],
         must_not_know: &[],
     },
@@ -88,6 +92,7 @@ const ROOMS: &[Room] = &[
             "nala-tenant",
             "nala-deploy",
             "nala-oci",
+            "nala-nn",
         ],
         must_not_know: &[],
     },

@@ -7,7 +7,7 @@ const MAX_LINES: usize = 800;
 /// The endings of files that people write and must be able to take in.
 const WRITTEN: &[&str] = &["rs", "wit", "toml", "py", "mjs", "sh", "md"];
 /// Folders whose files are as somebody else made them, byte for byte.
-const GIVEN: &[&str] = &["/testdata/", "/fixtures/", "/snapshots/", "/goldens/", "/wit/wasi-"];
+const GIVEN: &[&str] = &["/testdata/", "/fixtures/", "/snapshots/", "/goldens/", "/wit/wasi-", "/wit/fermyon-"];
 
 /// Checks length and white space.
 pub(super) fn check(file: &File) -> Vec<Problem> {

@@ -3,11 +3,15 @@
 
 use super::{File, Problem};
 
+/// Whether it is an interface of others, which stays as they wrote it.
+pub(super) fn is_copied(file: &File) -> bool {
+    file.ending() == "wit" && ["/wasi-", "/fermyon-", "/deps/"].iter().any(|copied| file.path.contains(copied))
+}
+
 /// Checks an interface file of ours; those of WASI are as their authors wrote
 /// them.
 pub(super) fn check(file: &File) -> Vec<Problem> {
-    let copied = file.path.contains("/wasi-") || file.path.contains("/deps/");
-    if file.ending() != "wit" || copied {
+    if file.ending() != "wit" || is_copied(file) {
         return Vec::new();
     }
     let mut problems = Vec::new();

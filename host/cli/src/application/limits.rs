@@ -19,6 +19,8 @@ pub(crate) fn of_request(defaults: Limits, set: &Set) -> Limits {
         grammar_bytes: set.grammar_bytes.unwrap_or(defaults.grammar_bytes),
         header_bytes: set.header_bytes.unwrap_or(defaults.header_bytes),
         log_bytes: set.log_bytes.unwrap_or(defaults.log_bytes),
+        outbound_connections: set.outbound_connections.unwrap_or(defaults.outbound_connections),
+        key_value_bytes: set.key_value_bytes.unwrap_or(defaults.key_value_bytes),
     }
 }
 

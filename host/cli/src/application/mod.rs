@@ -105,7 +105,11 @@ impl Described {
     ///
     /// # Errors
     /// Whatever keeps it from being served.
-    pub(crate) fn routes(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<Vec<(Route, Answering)>> {
+    pub(crate) fn routes(
+        &self,
+        preparing: &Preparing,
+        models: &ModelPool,
+    ) -> anyhow::Result<(Vec<(Route, Answering)>, Arc<Members>)> {
         let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
         for component in self.application.components.values() {
             if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {

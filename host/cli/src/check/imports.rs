@@ -10,11 +10,10 @@ pub(super) fn refused(id: &str, component: &Component, errors: Vec<LoadError>) -
     for error in errors {
         let diagnostic = match &error {
             LoadError::NotGranted { import, .. } => {
-                let help = match import.starts_with("nala:llm/") {
-                    true => format!("write `ai_models = [\"{DEFAULT_MODEL}\"]` under [component.{id}]"),
-                    false => {
-                        format!("write `renderer = \"nala:chat-template\"` under [component.{id}.tool.nala]")
-                    }
+                let help = match import.starts_with("nala:chat/") {
+                    true => format!("write `renderer = \"nala:chat-template\"` under [component.{id}.tool.nala]"),
+                    // Interfaces to models have many names.
+                    false => format!("write `ai_models = [\"{DEFAULT_MODEL}\"]` under [component.{id}]"),
                 };
                 // Many interfaces of one package have one remedy.
                 if found.iter().any(|other| other.help == help) {

@@ -24,6 +24,33 @@ pub(super) fn error(error: engine::Error) -> Error {
     }
 }
 
+/// An error in words, for interfaces that have no types for it.
+pub(crate) fn words(error: &Error) -> String {
+    let of_engine = match error {
+        Error::InvalidArgument(text)
+        | Error::Unsupported(text)
+        | Error::NotFound(text)
+        | Error::Denied(text)
+        | Error::Constraint(text) => return text.clone(),
+        Error::Backend(text) => engine::Error::Backend(text.clone()),
+        Error::ContextFull(free) => engine::Error::ContextFull { free: *free },
+        Error::Cancelled => engine::Error::Cancelled,
+        Error::Busy => engine::Error::Busy,
+        Error::Evicted => engine::Error::Evicted,
+        Error::Deadline => return "the deadline has passed".into(),
+        Error::Quota(kind) => {
+            return match kind {
+                QuotaKind::Kv => "the component may hold no more KV cells; drop sessions, or shorten the prompt",
+                QuotaKind::Sessions => "the component may open no more sessions; drop some, or execution contexts",
+                QuotaKind::Memory => "the component may hold no more grammars; drop some, or use a simpler one",
+                QuotaKind::Tokens | QuotaKind::Cpu | QuotaKind::Wall => "a limit of the component was reached",
+            }
+            .into();
+        }
+    };
+    of_engine.to_string()
+}
+
 fn sampling(s: wit::Sampler, breakers: Vec<u32>) -> engine::Sampling {
     engine::Sampling {
         repeat_penalty: s.repeat_penalty,

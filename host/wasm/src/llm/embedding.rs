@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use nala_engine::{self as engine, EmbedOptions, EmbeddingInfo, MAX_EMBEDDING_INPUTS, Priority};
+use nala_engine::{self as engine, EmbedOptions, EmbeddingInfo, Lease, MAX_EMBEDDING_INPUTS, Priority};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -30,10 +30,8 @@ impl Host for LlmView<'_> {
         inputs: Vec<Vec<u32>>,
         pooling: Option<Pooling>,
     ) -> Result<Result<Vec<Vec<f32>>, Error>> {
-        let offer = self.table.get(&model)?.lease().info().embeddings;
-        let width = offer.map_or(0, |offer| offer.width);
-        let pooling = pooling.map(engine_pooling).or(offer.map(|offer| usual(&offer)));
-        self.compute(&model, inputs, pooling, width).await
+        let lease = self.table.get(&model)?.lease().clone();
+        Ok(self.vectors(&lease, inputs, pooling.map(engine_pooling)).await)
     }
 
     async fn rank(
@@ -41,32 +39,44 @@ impl Host for LlmView<'_> {
         model: Resource<ModelHandle>,
         inputs: Vec<Vec<u32>>,
     ) -> Result<Result<Vec<Vec<f32>>, Error>> {
-        let offer = self.table.get(&model)?.lease().info().embeddings;
-        let scores = offer.and_then(|offer| offer.ranking).map_or(0, |ranking| ranking.scores);
-        self.compute(&model, inputs, Some(engine::Pooling::Rank), scores).await
+        let lease = self.table.get(&model)?.lease().clone();
+        let scores = lease.info().embeddings.and_then(|offer| offer.ranking).map_or(0, |ranking| ranking.scores);
+        Ok(self.compute(&lease, inputs, Some(engine::Pooling::Rank), scores).await)
     }
 }
 
 impl LlmView<'_> {
-    /// Has inputs computed that come to `width` numbers each.
+    /// One vector for each input. Without a pooling: the model's usual one.
+    pub(super) async fn vectors(
+        &mut self,
+        lease: &Lease,
+        inputs: Vec<Vec<u32>>,
+        pooling: Option<engine::Pooling>,
+    ) -> Result<Vec<Vec<f32>>, Error> {
+        let offer = lease.info().embeddings;
+        let width = offer.map_or(0, |offer| offer.width);
+        let pooling = pooling.or(offer.map(|offer| usual(&offer)));
+        self.compute(lease, inputs, pooling, width).await
+    }
+
+    /// Has inputs computed that come to `width` numbers each. The lease is kept
+    /// while it is waited for.
     async fn compute(
         &mut self,
-        model: &Resource<ModelHandle>,
+        lease: &Lease,
         inputs: Vec<Vec<u32>>,
         pooling: Option<engine::Pooling>,
         width: u32,
-    ) -> Result<Result<Vec<Vec<f32>>, Error>> {
-        // Kept while it is waited for.
-        let lease = self.table.get(model)?.lease().clone();
+    ) -> Result<Vec<Vec<f32>>, Error> {
         // More would not fit into the guest's memory, and is not to fill the host's.
         let (count, most) = (inputs.len() as u64, self.limits.memory_bytes);
         let bytes = count.saturating_mul(u64::from(width).saturating_mul(size_of::<f32>() as u64).saturating_add(LIST));
         if bytes > most {
-            return Ok(Err(Error::InvalidArgument(format!(
+            return Err(Error::InvalidArgument(format!(
                 "what {count} inputs come to takes {}, but the component's memory is {}; give fewer at once",
                 limits::bytes(bytes),
                 limits::bytes(most)
-            ))));
+            )));
         }
         if let Err(error) = self.state.may_read() {
             return Ok(Err(error));
@@ -78,7 +88,7 @@ impl LlmView<'_> {
             self.state.account.read(tokens as u64, 0);
             self.state.usage.prompt_tokens.fetch_add(tokens as u64, Ordering::Relaxed);
         }
-        Ok(computed.map_err(convert::error))
+        computed.map_err(convert::error)
     }
 }
 

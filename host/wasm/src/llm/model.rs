@@ -24,6 +24,7 @@ const TEXT_AT_ONCE: usize = 1 << 10;
 const TOKENS_AT_ONCE: usize = 16 << 10;
 
 /// A model that a guest has opened.
+#[derive(Clone)]
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub struct ModelHandle {
     lease: Lease,
@@ -35,6 +36,24 @@ impl ModelHandle {
     /// The right to use it, for what outlives this handle.
     pub(super) fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// The longest text that may fit into its context, in bytes.
+    pub(crate) fn longest_text(&self) -> usize {
+        self.longest_text
+    }
+
+    /// Refuses text that cannot fit into the model's context, before any work.
+    pub(super) fn refuse_longer(&self, bytes: usize) -> Result<(), Error> {
+        let most = self.longest_text;
+        if bytes <= most {
+            return Ok(());
+        }
+        let context = self.lease.limits().sequence_tokens;
+        Err(Error::InvalidArgument(format!(
+            "the text has {bytes} bytes, but at most {most} can fit into the model's context of {context} tokens; \
+             shorten it"
+        )))
     }
 }
 
@@ -95,6 +114,40 @@ impl Host for LlmView<'_> {
 }
 
 impl LlmView<'_> {
+    /// Opens a model by name, loaded or not. May wait for other guests, and for the
+    /// disk.
+    pub(crate) async fn open_model(&mut self, name: &str) -> Result<ModelHandle, Error> {
+        let tenant = &self.state.account.tenant;
+        let may_use = tenant.may_use_model(name);
+        if !may_use && self.state.models.get(name).is_some() {
+            let text = format!("the tenant {} is not granted the model `{name}`", tenant.name());
+            return Err(Error::Denied(text));
+        }
+        if let Some(model) = self.state.models.get(name) {
+            let (lease, longest_text) = model.open().await.map_err(|error| unavailable(&error))?;
+            self.state.opened(self.limits, lease.limits());
+            return Ok(ModelHandle { lease, longest_text });
+        }
+        if self.state.models.is_withheld(name) {
+            let text = format!("this component is not granted the model `{name}`; add it to its `ai_models`");
+            return Err(Error::Denied(text));
+        }
+        let names: Vec<&str> = self.state.models.names().filter(|name| tenant.may_use_model(name)).collect();
+        Err(Error::NotFound(format!("there is no model `{name}`; available: {}", names.join(", "))))
+    }
+
+    /// Works on so many bytes of text, at once or apart.
+    pub(super) async fn tokenise<T: Send + 'static>(
+        &mut self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        match bytes {
+            ..=TEXT_AT_ONCE => Ok(work()),
+            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, work).await,
+        }
+    }
+
     fn engine(&self, model: &Resource<ModelHandle>) -> Result<&Engine> {
         Ok(self.lease(model)?.engine())
     }
@@ -106,27 +159,10 @@ impl LlmView<'_> {
 
 impl HostModel for LlmView<'_> {
     async fn open(&mut self, name: String) -> Result<Result<Resource<ModelHandle>, Error>> {
-        let tenant = &self.state.account.tenant;
-        let may_use = tenant.may_use_model(&name);
-        if let Some(model) = self.state.models.get(&name).filter(|_| may_use) {
-            let (lease, longest_text) = match model.open().await {
-                Ok(opened) => opened,
-                Err(error) => return Ok(Err(unavailable(&error))),
-            };
-            self.state.opened(self.limits, lease.limits());
-            return Ok(Ok(self.table.push(ModelHandle { lease, longest_text })?));
+        match self.open_model(&name).await {
+            Ok(model) => Ok(Ok(self.table.push(model)?)),
+            Err(error) => Ok(Err(error)),
         }
-        if self.state.models.is_withheld(&name) {
-            let text = format!("this component is not granted the model `{name}`; add it to its `ai_models`");
-            return Ok(Err(Error::Denied(text)));
-        }
-        if !may_use && self.state.models.get(&name).is_some() {
-            let text = format!("the tenant {} is not granted the model `{name}`", tenant.name());
-            return Ok(Err(Error::Denied(text)));
-        }
-        let names: Vec<&str> = self.state.models.names().filter(|name| tenant.may_use_model(name)).collect();
-        let text = format!("there is no model `{name}`; available: {}", names.join(", "));
-        Ok(Err(Error::NotFound(text)))
     }
 
     fn info(&mut self, model: Resource<ModelHandle>) -> Result<Info> {
@@ -164,13 +200,9 @@ impl HostModel for LlmView<'_> {
     ) -> Result<Result<Vec<u32>, Error>> {
         // Kept to the end of the work, also when nobody waits for it any more.
         let lease = self.lease(&model)?.clone();
-        let (bytes, most) = (text.len(), self.table.get(&model)?.longest_text);
-        if bytes > most {
-            let context = self.engine(&model)?.limits().sequence_tokens;
-            return Ok(Err(Error::InvalidArgument(format!(
-                "the text has {bytes} bytes, but at most {most} can fit into the model's context of {context} tokens; \
-                 shorten it"
-            ))));
+        let bytes = text.len();
+        if let Err(error) = self.table.get(&model)?.refuse_longer(bytes) {
+            return Ok(Err(error));
         }
         let Ok(held) = self.state.account.hold(Stock::HostBytes, bytes as u64) else {
             return Ok(Err(Error::Quota(QuotaKind::Memory)));
@@ -179,11 +211,7 @@ impl HostModel for LlmView<'_> {
             let _held = held;
             lease.tokenizer().encode(&text, parse_special)
         };
-        let tokens = match bytes {
-            ..=TEXT_AT_ONCE => encode(),
-            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, encode).await?,
-        };
-        Ok(tokens.map_err(convert::error))
+        Ok(self.tokenise(bytes, encode).await?.map_err(convert::error))
     }
 
     async fn decode(&mut self, model: Resource<ModelHandle>, tokens: Vec<u32>) -> Result<Result<Vec<u8>, Error>> {

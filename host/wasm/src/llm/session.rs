@@ -26,7 +26,7 @@ impl Host for LlmView<'_> {
 }
 
 impl LlmView<'_> {
-    fn room_for_session(&self) -> Result<(), Error> {
+    pub(crate) fn room_for_session(&self) -> Result<(), Error> {
         match self.state.sessions < self.limits.sessions {
             true => Ok(()),
             false => Err(Error::Quota(QuotaKind::Sessions)),
@@ -38,7 +38,7 @@ impl LlmView<'_> {
         self.state.account.worker()
     }
 
-    fn options(&self, options: WitSessionOptions) -> SessionOptions {
+    pub(super) fn options(&self, options: WitSessionOptions) -> SessionOptions {
         SessionOptions {
             max_tokens: options.max_tokens,
             scope: Arc::clone(&self.state.account.scope),
@@ -49,7 +49,7 @@ impl LlmView<'_> {
     }
 
     /// Sets cells aside for a session that begins with so many tokens.
-    fn cells(&self, length: u64) -> Result<Cells, Error> {
+    pub(super) fn cells(&self, length: u64) -> Result<Cells, Error> {
         let mut cells = Cells::none(&self.state.usage, &self.state.account);
         cells.set(length, self.state.max_kv_cells)?;
         Ok(cells)

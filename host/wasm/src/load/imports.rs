@@ -21,6 +21,8 @@ const OFFERED: &[&str] = &[
     "wasi:random@0.3",
     "wasi:sockets@0.2",
     "wasi:sockets@0.3",
+    "wasi:nn@0.2.0-rc-2024-10-28",
+    "fermyon:spin/llm@2.0",
     "nala:llm@0.1",
     "nala:chat@0.1",
     "wasi:config@0.2.0-rc.1",
@@ -56,7 +58,7 @@ fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
     if !known {
         return Some(LoadError::UnknownImport { name, import, offered: Offered(OFFERED) });
     }
-    let fix = if import.starts_with("nala:llm/") && !offer.models {
+    let fix = if is_of_models(&import) && !offer.models {
         "grant it a model: --model NAME for `run`, `ai_models` in spin.toml"
     } else if import.starts_with("nala:chat/render") && !offer.renderer {
         "name the component that renders prompts: `renderer` under [component.NAME.tool.nala]"
@@ -64,6 +66,11 @@ fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
         return None;
     };
     Some(LoadError::NotGranted { name, import, fix })
+}
+
+/// Whether an import is of no use without a model.
+pub(super) fn is_of_models(import: &str) -> bool {
+    ["nala:llm/", "wasi:nn/", "fermyon:spin/llm@"].iter().any(|models| import.starts_with(models))
 }
 
 /// What an interface may be offered as: itself or its package, with the whole
@@ -101,6 +108,12 @@ mod tests {
         assert!(refused("nala:llm/model@0.9.0").contains("offers"));
         assert!(refused("print").contains("`print`"));
         assert!(refused("nala:llm/model@0.1.0").contains("--model"));
+        for import in ["wasi:nn/graph@0.2.0-rc-2024-10-28", "fermyon:spin/llm@2.0.0"] {
+            assert!(refused(import).contains("--model"), "{import}");
+        }
+        for import in ["wasi:nn/graph@0.2.0-rc-2024-08-19", "fermyon:spin/mysql@2.0.0"] {
+            assert!(refused(import).contains("does not have"), "{import}");
+        }
         assert!(refused("nala:chat/render@0.1.0").contains("renderer"));
         assert!(refused("wasi:config/store@0.2.0-rc.2").contains("wasi:config@0.2.0-rc.1"));
         assert!(refused("fermyon:spin/redis@2.0.0").contains("offers"));

@@ -84,6 +84,11 @@ impl Bench {
         Self::load(config, model, Grant { limits, ..Grant::default() }, "behaviours")
     }
 
+    /// With another model, for any guest.
+    pub fn serving(limits: Limits, model: LoadedModel, name: &str) -> Self {
+        Self::load(RuntimeConfig::default(), model, Grant { limits, ..Grant::default() }, name)
+    }
+
     /// The guest that misbehaves, with a second model, `other`.
     pub fn with_two_models() -> Self {
         let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
