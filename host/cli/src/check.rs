@@ -32,8 +32,7 @@ pub(crate) fn main(args: &CheckArgs, console: Console) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match args.output.format {
         OutputFormat::Json => {
-            let report =
-                json!({ "sound": errors == 0, "errors": errors, "warnings": warnings, "diagnostics": found });
+            let report = json!({ "sound": errors == 0, "errors": errors, "warnings": warnings, "diagnostics": found });
             writeln!(out, "{report:#}")?;
         }
         OutputFormat::Text => {

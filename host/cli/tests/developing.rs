@@ -127,7 +127,8 @@ fn everything_that_is_wrong_is_told_at_once() {
     );
     fs::write(at("spin.toml"), text).unwrap();
     // Asks a model, and is no handler.
-    let asks = "(component (import \"nala:llm/model@0.1.0\" (instance)) (import \"nala:llm/session@0.1.0\" (instance)))";
+    let asks =
+        "(component (import \"nala:llm/model@0.1.0\" (instance)) (import \"nala:llm/session@0.1.0\" (instance)))";
     fs::write(at("a.wasm"), wat::parse_str(asks).unwrap()).unwrap();
     fs::write(at("c.wasm"), "nonsense").unwrap();
     fs::write(at("nala.toml"), "[tenant.acme]\nweigth = 2\n").unwrap();
@@ -253,7 +254,8 @@ fn a_project_is_made_only_where_nothing_is() {
     let ran = new(&["my-app"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("--path"), "{}", ran.stderr);
     // The SDK is where it is said to be, or nothing is made.
-    for (sdk, said) in [("full", "does not hold the crate nala-sdk"), ("none", "does not hold"), ("git@x:y", "ssh://")] {
+    for (sdk, said) in [("full", "does not hold the crate nala-sdk"), ("none", "does not hold"), ("git@x:y", "ssh://")]
+    {
         let ran = nala(home.path(), &["new", "asks", "--sdk", sdk]);
         assert!(ran.code != Some(0) && ran.stderr.contains(said), "{sdk}: {}", ran.stderr);
         assert!(!at("asks").exists(), "{sdk}");

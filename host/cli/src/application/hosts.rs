@@ -19,9 +19,10 @@ pub(super) fn allowed(component: &Component, values: &Values) -> anyhow::Result<
     }
     AllowList::parse(&texts).map_err(|error| match hosts.get(error.index) {
         // The value may be a secret.
-        Some(host) => {
-            host.place.error(format!("`{}` cannot be allowed: {}", host.template, error.fault), "see docs/egress.md").into()
-        }
+        Some(host) => host
+            .place
+            .error(format!("`{}` cannot be allowed: {}", host.template, error.fault), "see docs/egress.md")
+            .into(),
         None => anyhow::Error::new(error),
     })
 }

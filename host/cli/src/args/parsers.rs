@@ -116,7 +116,8 @@ mod tests {
         for same in ["2999-01-31T18:00:00Z", "2999-01-31T18:00:00+01:00", "2999-01-31T18:00:00.5Z"] {
             assert_eq!(moment(same).unwrap(), same);
         }
-        for wrong in ["", "tomorrow", "2999-02-30", "2999-01-31T18:00:00", "31.01.2999", "2999-01-31 }", "é999-01-31"] {
+        for wrong in ["", "tomorrow", "2999-02-30", "2999-01-31T18:00:00", "31.01.2999", "2999-01-31 }", "é999-01-31"]
+        {
             assert!(moment(wrong).unwrap_err().contains("2027-01-31"), "{wrong}");
         }
         assert!(moment("2001-01-31").unwrap_err().contains("is over"));

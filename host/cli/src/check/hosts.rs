@@ -69,11 +69,15 @@ mod tests {
 
     #[test]
     fn entries_are_read_as_those_who_keep_them_do() {
-        let good = r#""https://{{ host }}:8443", "https://{{ none }}", "{{ none }}", "http://self", "http://a.spin.internal""#;
+        let good =
+            r#""https://{{ host }}:8443", "https://{{ none }}", "{{ none }}", "http://self", "http://a.spin.internal""#;
         assert_eq!(found(good), Vec::<String>::new());
         let wrong = found("\"https://ok.example\",\n  \"api.example.com\", \"http://{{ host }}/v1\"");
         assert_eq!(wrong.len(), 2, "{wrong:?}");
-        assert!(wrong[0].starts_with("spin.toml:14:3: `api.example.com`") && wrong[0].contains("https://"), "{wrong:?}");
+        assert!(
+            wrong[0].starts_with("spin.toml:14:3: `api.example.com`") && wrong[0].contains("https://"),
+            "{wrong:?}"
+        );
         assert!(wrong[1].contains("http://api.example.com/v1") && wrong[1].contains("path"), "{wrong:?}");
         assert!(found("\"http://b.spin.internal\"")[0].contains("warning: no trigger names a component `b`"));
     }

@@ -7,13 +7,11 @@ const MAX: usize = 64;
 
 /// Names that a package cannot have, or that would stand for another one: Rust's words,
 /// the crates that are always there, and those that the templates use.
-const TAKEN: &[&str] = &[
-    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "build", "const", "continue", "core",
-    "crate", "deps", "do", "dyn", "else", "enum", "examples", "extern", "false", "final", "fn", "for", "gen", "if",
-    "impl", "in", "incremental", "let", "loop", "macro", "match", "mod", "move", "mut", "nala-sdk", "override",
-    "priv", "proc-macro", "pub", "ref", "return", "self", "static", "std", "struct", "super", "test", "trait", "true",
-    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "wasip2", "where", "while", "yield",
-];
+const TAKEN: &str = "\
+    abstract alloc as async await become box break build const continue core crate deps do dyn else enum \
+    examples extern false final fn for gen if impl in incremental let loop macro match mod move mut \
+    nala-sdk override priv proc-macro pub ref return self static std struct super test trait true try \
+    type typeof unsafe unsized use virtual wasip2 where while yield";
 
 /// A name that is good for all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +44,7 @@ impl FromStr for ProjectName {
         if text.len() > MAX {
             return Err(format!("the name has {} characters, and at most {MAX} are taken", text.len()));
         }
-        if TAKEN.contains(&text) {
+        if TAKEN.split_whitespace().any(|word| word == text) {
             return Err("Rust or Cargo use this word for something else: choose another, such as my-app".to_owned());
         }
         Ok(Self(text.to_owned()))

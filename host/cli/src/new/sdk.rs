@@ -138,10 +138,7 @@ mod tests {
             fs::create_dir_all(folder).unwrap();
         }
         fs::write(sdk.join("Cargo.toml"), "[package]\nname = \"nala-sdk\"\n").unwrap();
-        assert_eq!(
-            Sdk::find(&inside).unwrap().dependency(&inside).unwrap(),
-            "{ path = \"../../components/sdk\" }"
-        );
+        assert_eq!(Sdk::find(&inside).unwrap().dependency(&inside).unwrap(), "{ path = \"../../components/sdk\" }");
         let outside = tempfile::tempdir().unwrap();
         let dependency = Sdk::Folder(sdk.clone()).dependency(outside.path()).unwrap();
         let whole = fs::canonicalize(&sdk).unwrap();
