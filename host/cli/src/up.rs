@@ -11,7 +11,7 @@ use crate::console::Console;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall;
+use crate::wall::{self, Needs};
 
 /// Runs the verb.
 ///
@@ -24,12 +24,12 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             // Read before anything is bound or loaded.
             let chosen = Chosen { profile: args.profile.clone(), variables: args.variable.clone() };
             let described = Described::read(&manifest, &chosen, console)?;
-            let reach = if described.reaches_out() { wall::Connect::Any } else { opened.reach() };
-            wall::raise(&args.serve, &opened, &described.files(), reach, console)?;
+            wall::raise(&args.serve, &opened, &described.needs(&opened), console)?;
             serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
-            wall::raise(&args.serve, &opened, &[], opened.reach(), console)?;
+            let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach() };
+            wall::raise(&args.serve, &opened, &needs, console)?;
             serve::serve(&args.serve, opened, console, built_in)
         }
     }

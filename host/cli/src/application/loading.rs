@@ -57,7 +57,7 @@ impl<'a> Loading<'a> {
         }
         let sample = self.sample(&models);
         let what = format!("{} ({manifest})", self.application.name);
-        Ok(Prepared { routing: Routing::Table(table, self.members()), models, what, sample })
+        Ok(Prepared { routing: Routing::Table { routes: table, _members: self.members() }, models, what, sample })
     }
 
     /// Who answers which paths.

@@ -65,8 +65,8 @@ impl Binder {
                 }
             }
         }
-        if !self.allowed.is_empty() {
-            let egress = self.services.egress(tenant, &self.component, self.allowed.clone());
+        let egress = self.services.egress(tenant, &self.component, self.allowed.clone());
+        if let Some(egress) = egress.filter(|_| !self.allowed.is_empty()) {
             let chain: Arc<dyn Chain> =
                 Arc::new(TenantChain { members: Weak::clone(&self.members), tenant: Arc::clone(tenant) });
             own.outbound = Some(Outbound { egress, chain: Some(chain) });

@@ -79,7 +79,7 @@ impl LlmView<'_> {
             )));
         }
         if let Err(error) = self.state.may_read() {
-            return Ok(Err(error));
+            return Err(error);
         }
         let tokens: usize = inputs.iter().map(Vec::len).sum();
         let options = EmbedOptions { pooling, tenant: self.tenant(), priority: Priority::Interactive };
