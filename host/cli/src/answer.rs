@@ -73,22 +73,26 @@ pub(crate) enum Answering {
 pub(crate) enum Routing {
     /// One handler has them all.
     All(Arc<Site>),
-    /// As the manifest says. The components are held here for each other.
-    Table(RouteTable<Answering>, Arc<Members>),
+    /// As the manifest says.
+    Table {
+        routes: RouteTable<Answering>,
+        /// The components, held here for each other.
+        members: Arc<Members>,
+    },
 }
 
 impl Routing {
     fn find(&self, path: &str) -> Option<Answering> {
         match self {
             Self::All(site) => Some(Answering::Component(Arc::clone(site))),
-            Self::Table(table, _) => table.find(path).map(|(answering, _)| answering.clone()),
+            Self::Table { routes, .. } => routes.find(path).map(|(answering, _)| answering.clone()),
         }
     }
 
     fn members(&self) -> Option<Arc<Members>> {
         match self {
             Self::All(_) => None,
-            Self::Table(_, members) => Some(Arc::clone(members)),
+            Self::Table { members, .. } => Some(Arc::clone(members)),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::console::Console;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall;
+use crate::wall::{self, Connect, Needs};
 
 /// Runs the verb.
 ///
@@ -23,7 +23,8 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     let component = args.component.clone();
     // Before anything is bound or loaded.
     let opened = Opened::read(&args.serve, console)?;
-    wall::raise(&args.serve, &opened, std::slice::from_ref(&component), wall::Connect::None, console)?;
+    let needs = Needs { read: vec![component.clone()], write: Vec::new(), reach: Connect::None };
+    wall::raise(&args.serve, &opened, &needs, console)?;
     serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, &component))
 }
 

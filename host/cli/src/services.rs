@@ -2,7 +2,7 @@
 //! servers outside.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use nala_egress::{AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
@@ -17,7 +17,10 @@ const CONNECTIONS: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Services {
     key_value: KeyValue,
-    gate: Gate,
+    egress: EgressMetrics,
+    /// Made when the first component is granted a host: what it needs of the system
+    /// need not be there before.
+    gate: Arc<OnceLock<Gate>>,
 }
 
 impl Services {
@@ -33,11 +36,24 @@ impl Services {
         let key_value = key_value.context("key-value data cannot be kept")?;
         let metrics = EgressMetrics::default();
         metrics.register(registry);
-        // What each tenant may have is a quota of its own.
-        let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
-        let gate = Gate::new(GateConfig::default(), Arc::new(SystemResolver::default()), admit, metrics)
-            .context("the way to servers outside cannot be opened")?;
-        Ok(Self { key_value, gate })
+        Ok(Self { key_value, egress: metrics, gate: Arc::default() })
+    }
+
+    /// Opens the way to servers outside.
+    ///
+    /// # Errors
+    /// The system has no certificates to trust.
+    pub(crate) fn open_gate(&self) -> anyhow::Result<()> {
+        if self.gate.get().is_none() {
+            // What each tenant may have is a quota of its own.
+            let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
+            let (resolver, metrics) = (Arc::new(SystemResolver::default()), self.egress.clone());
+            let gate = Gate::new(GateConfig::default(), resolver, admit, metrics)
+                .context("the way to servers outside cannot be opened")?;
+            // Somebody else may have made one meanwhile.
+            let _ = self.gate.set(gate);
+        }
+        Ok(())
     }
 
     /// A tenant's store of an application.
@@ -50,8 +66,8 @@ impl Services {
         Ok(store.within(tenant.quota(Stock::KeyValueBytes).limit()))
     }
 
-    /// A tenant's way to what a component may reach.
-    pub(crate) fn egress(&self, tenant: &Tenant, component: &str, allowed: AllowList) -> Egress {
-        self.gate.egress(Owner::new(tenant.name().as_str(), component), allowed)
+    /// A tenant's way to what a component may reach, once the gate is open.
+    pub(crate) fn egress(&self, tenant: &Tenant, component: &str, allowed: AllowList) -> Option<Egress> {
+        Some(self.gate.get()?.egress(Owner::new(tenant.name().as_str(), component), allowed))
     }
 }

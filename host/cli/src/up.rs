@@ -13,7 +13,7 @@ use crate::console::{Console, Help};
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall;
+use crate::wall::{self, Needs};
 use crate::watch::{self, Watcher};
 
 /// Runs the verb.
@@ -30,12 +30,12 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             if args.watch {
                 return watch(args, opened, &manifest, chosen, described, console);
             }
-            let reach = if described.reaches_out() { wall::Connect::Any } else { opened.reach() };
-            wall::raise(&args.serve, &opened, &described.files(), reach, console)?;
+            wall::raise(&args.serve, &opened, &described.needs(&opened), console)?;
             serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
-            wall::raise(&args.serve, &opened, &[], opened.reach(), console)?;
+            let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach() };
+            wall::raise(&args.serve, &opened, &needs, console)?;
             serve::serve(&args.serve, opened, console, built_in)
         }
     }
@@ -51,7 +51,7 @@ fn watch(
     console: Console,
 ) -> anyhow::Result<()> {
     let serve = unconfined(&args.serve, console)?;
-    wall::raise(&serve, &opened, &[], wall::Connect::Any, console)?;
+    wall::raise(&serve, &opened, &described.needs(&opened), console)?;
     watch::build_missing(&described, console)?;
     // Before it is loaded: what changes meanwhile is seen.
     let watcher = Watcher::new(manifest, chosen, described, console);

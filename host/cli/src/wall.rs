@@ -12,27 +12,45 @@ use crate::console::{Console, Help};
 use crate::serve;
 use crate::tenancy::Opened;
 
+/// What an application needs of the machine.
+pub(crate) struct Needs {
+    /// What is read from now on, such as components.
+    pub(crate) read: Vec<PathBuf>,
+    /// Folders that are written to.
+    pub(crate) write: Vec<PathBuf>,
+    /// Whom components may reach.
+    pub(crate) reach: Connect,
+}
+
+/// Where distributions keep certificate authorities.
+const CERTIFICATES: [&str; 6] = [
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/usr/lib/ssl",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+];
+
 /// Gives up all rights but those that serving needs. To be called on the main thread,
 /// before there is another: earlier threads would keep theirs.
 ///
-/// `code` are the components that are read from now on, and `reach` is whom they may
-/// reach.
-///
 /// # Errors
 /// The walls are required and the kernel lacks something, or a folder cannot be made.
-pub(crate) fn raise(
-    args: &ServeArgs,
-    opened: &Opened,
-    code: &[PathBuf],
-    reach: Connect,
-    console: Console,
-) -> anyhow::Result<()> {
+pub(crate) fn raise(args: &ServeArgs, opened: &Opened, needs: &Needs, console: Console) -> anyhow::Result<()> {
     let policy = match args.sandbox {
         SandboxPolicy::Required => Policy::Required,
         SandboxPolicy::BestEffort => Policy::BestEffort,
         SandboxPolicy::Off => Policy::Off,
     };
-    let report = plan(args, opened, code)?.connect(reach).enforce(policy).map_err(|error| Help {
+    let mut plan = plan(args, opened, needs)?;
+    if !matches!(needs.reach, Connect::None) {
+        // Certificates to trust, wherever a distribution has them.
+        for folder in CERTIFICATES {
+            plan = plan.read_if_there(folder);
+        }
+    }
+    let report = plan.connect(needs.reach.clone()).enforce(policy).map_err(|error| Help {
         what: format!("the process cannot be confined: {error}"),
         help: "use --sandbox best-effort to go on with what this kernel has".to_owned(),
     })?;
@@ -49,11 +67,11 @@ fn tell(report: &Report, console: Console) {
     }
 }
 
-fn plan(args: &ServeArgs, opened: &Opened, code: &[PathBuf]) -> anyhow::Result<Plan> {
+fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan> {
     let mut plan = Plan::new().read_machine().read_if_there(Store::open_default()?.dir());
     let models = args.models.models.iter().map(|model| model.source.as_str()).chain(args.models.draft_model.as_deref());
     let adapters = args.models.adapter.iter().map(|adapter| adapter.path.as_path());
-    for file in models.map(Path::new).chain(adapters).chain(code.iter().map(PathBuf::as_path)) {
+    for file in models.map(Path::new).chain(adapters).chain(needs.read.iter().map(PathBuf::as_path)) {
         plan = plan.read_if_there(file);
     }
     // With their folders: they are read again when they change, and may then be other files.
@@ -64,7 +82,7 @@ fn plan(args: &ServeArgs, opened: &Opened, code: &[PathBuf]) -> anyhow::Result<P
         nala_wasm::CompileCache::Directory(folder) => Some(folder),
         nala_wasm::CompileCache::Off => None,
     };
-    for folder in cache.iter().chain(&opened.state) {
+    for folder in cache.iter().chain(&opened.state).chain(&needs.write) {
         // What is wrong with it is said by whoever uses it.
         if std::fs::create_dir_all(folder).is_ok() {
             plan = plan.write(folder);

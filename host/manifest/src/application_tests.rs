@@ -433,6 +433,7 @@ tokens_out_per_minute = 14
 saved_sessions = 15
 outbound_connections = 16
 key_value_bytes = "17kB"
+tensor_bytes = "1MiB"
 table_elements = 18
 core_instances = 0x13
 "#;
@@ -460,6 +461,7 @@ core_instances = 0x13
         saved_sessions: Some(15),
         outbound_connections: Some(16),
         key_value_bytes: Some(17_000),
+        tensor_bytes: Some(1 << 20),
         table_elements: Some(18),
         core_instances: Some(19),
     };

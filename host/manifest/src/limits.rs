@@ -57,6 +57,9 @@ limits! {
     /// Compiled grammars that an instance holds, in bytes
     /// (`grammar_bytes = "64MiB"`).
     grammar_bytes: u64 = size("grammar_bytes"),
+    /// Tensors of `wasi:nn` that the host holds for an instance, in bytes
+    /// (`tensor_bytes = "32MiB"`).
+    tensor_bytes: u64 = size("tensor_bytes"),
     /// Headers of one message, in bytes (`header_bytes = "128KiB"`).
     header_bytes: u32 = small_size("header_bytes"),
     /// What of one instance's standard output and error is logged, in bytes
@@ -75,7 +78,7 @@ limits! {
     /// Connections of one instance to others that are open at a time
     /// (`outbound_connections = 16`).
     outbound_connections: u32 = count_or_none("outbound_connections"),
-    /// Keys and values in all stores of the component, in bytes
+    /// Keys and values that a request reads from stores and writes to them, in bytes
     /// (`key_value_bytes = "16MiB"`).
     key_value_bytes: u64 = size("key_value_bytes"),
     /// Elements of one instance's tables together (`table_elements = 100000`).

@@ -73,7 +73,9 @@ pub(crate) const SERVING: &[&[Call]] = &[
 
 /// What a plan adds under which programs are started.
 pub(crate) const SPAWNING: &[&[Call]] = &[
-    calls! { SYS_execve SYS_wait4 SYS_waitid },
+    // The last two are for whoever supervises a program: it gets a group of its own, and
+    // is waited for with a limit.
+    calls! { SYS_execve SYS_wait4 SYS_waitid SYS_setpgid SYS_pidfd_open },
     #[cfg(target_arch = "x86_64")]
     calls! { SYS_fork SYS_vfork },
 ];
@@ -84,7 +86,7 @@ pub(crate) const REFUSED: &[&[Call]] = &[
     calls! {
         // Into other processes.
         SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_process_mrelease SYS_kcmp
-        SYS_pidfd_open SYS_pidfd_getfd SYS_pidfd_send_signal SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo SYS_tkill
+        SYS_pidfd_getfd SYS_pidfd_send_signal SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo SYS_tkill
         // Wide doors into the kernel, with a history.
         SYS_bpf SYS_perf_event_open SYS_userfaultfd SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register
         SYS_add_key SYS_keyctl SYS_request_key SYS_seccomp
@@ -117,7 +119,7 @@ pub(crate) const REFUSED: &[&[Call]] = &[
 
 /// What a plan refuses under which no programs are started.
 pub(crate) const NO_SPAWNING: &[&[Call]] = &[
-    calls! { SYS_execve SYS_execveat },
+    calls! { SYS_execve SYS_execveat SYS_pidfd_open },
     #[cfg(target_arch = "x86_64")]
     calls! { SYS_fork SYS_vfork },
 ];

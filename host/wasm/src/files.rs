@@ -26,6 +26,9 @@ pub struct Files {
     pub assets: Vec<Asset>,
     /// The most bytes that the copies may have together.
     pub asset_limit: AssetLimit,
+    /// Where the copies are made, in a folder of their own; None: where the system
+    /// keeps what is temporary.
+    pub scratch: Option<PathBuf>,
     /// Folders of the host that it works in.
     pub folders: Vec<Folder>,
 }
@@ -127,7 +130,7 @@ pub(crate) struct Opened {
 impl Files {
     /// Copies the assets and opens the folders.
     pub(crate) fn open(&self) -> Result<Opened, FilesError> {
-        let assets = assets::gather(&self.assets, self.asset_limit)?;
+        let assets = assets::gather(&self.assets, self.asset_limit, self.scratch.as_deref())?;
         let mut places: Vec<String> = Vec::new();
         // Only a builder makes what this is for.
         let mut wasi = WasiCtx::builder();

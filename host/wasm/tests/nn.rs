@@ -77,7 +77,7 @@ async fn wrong_inputs_are_typed_errors_and_the_context_stays_of_use() {
         ("InvalidArgument", "unknown field `n-gpu-layers`"),
         ("InvalidArgument", "top-p must be from 0 to 1, and is 7"),
         ("InvalidArgument", "ctx-size must be"),
-        ("InvalidArgument", ""),
+        ("InvalidArgument", "grammar"),
         ("InvalidArgument", "the prompt is empty"),
     ];
     let mut lines = told.lines();
@@ -87,7 +87,7 @@ async fn wrong_inputs_are_typed_errors_and_the_context_stays_of_use() {
     }
     assert_eq!(lines.collect::<Vec<_>>().join("\n"), answered("bcdef", [1, 5, 0], "length"));
     bench.until_empty().await;
-    assert_eq!(bench.engine.metrics().sessions.get(), 0);
+    bench.until_no_session().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

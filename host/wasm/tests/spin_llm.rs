@@ -22,7 +22,7 @@ async fn a_component_for_spin_infers_unchanged() {
     let told = bench.text("/as-many-as-fit").await;
     assert!(told.ends_with(" 1 1023"), "{told}");
     bench.until_empty().await;
-    assert_eq!(bench.engine.metrics().sessions.get(), 0);
+    bench.until_no_session().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@
 //! within each round, and the bare loop runs twice in it, so that the noise of
 //! the machine is seen beside the differences.
 //!
-//! `cargo xtask bench -- [--rounds N] [--tokens N] [--only decode|instances]`
+//! `cargo xtask bench -- [--rounds N] [--tokens N] [--only decode|instances|idle]`
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +17,7 @@
 )]
 
 mod decode;
+mod idle;
 mod instances;
 mod report;
 mod whole;
@@ -53,6 +54,9 @@ fn main() {
     }
     if settings.wants("instances") {
         instances::print();
+    }
+    if settings.wants("idle") {
+        idle::print();
     }
 }
 

@@ -69,6 +69,7 @@ const ROOMS: &[Room] = &[
             "nala-manifest",
             "nala-machine",
             "nala-models",
+            "nala-keyvalue",
             "nala-sandbox",
             "nala-tenant",
             "nala-deploy",

@@ -17,7 +17,7 @@ pub(crate) fn of_request(defaults: Limits, set: &Set) -> Limits {
         handles: set.handles.unwrap_or(defaults.handles),
         call_bytes: set.call_bytes.unwrap_or(defaults.call_bytes),
         grammar_bytes: set.grammar_bytes.unwrap_or(defaults.grammar_bytes),
-        tensor_bytes: defaults.tensor_bytes,
+        tensor_bytes: set.tensor_bytes.unwrap_or(defaults.tensor_bytes),
         header_bytes: set.header_bytes.unwrap_or(defaults.header_bytes),
         log_bytes: set.log_bytes.unwrap_or(defaults.log_bytes),
         outbound_connections: set.outbound_connections.unwrap_or(defaults.outbound_connections),

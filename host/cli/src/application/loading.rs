@@ -41,7 +41,7 @@ impl<'a> Loading<'a> {
             compiled: BTreeMap::new(),
             renderers: BTreeMap::new(),
             sites: BTreeMap::new(),
-            members: Arc::default(),
+            members: Arc::new(Members::new(described.scratch.clone())),
             builtin: None,
         }
     }
@@ -63,7 +63,7 @@ impl<'a> Loading<'a> {
                 anyhow::anyhow!("two triggers answer the route {route} in {manifest}")
             })?;
         }
-        Ok(Routing::Table(table, self.members()))
+        Ok(Routing::Table { routes: table, members: self.members() })
     }
 
     /// Who answers which paths.

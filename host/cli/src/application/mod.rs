@@ -16,6 +16,7 @@ use nala_engine::ModelPool;
 use nala_manifest::routes::Route;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
+use tempfile::TempDir;
 
 pub(crate) use self::hosts::is_left_out;
 use self::loading::Loading;
@@ -25,6 +26,8 @@ use crate::answer::{Answering, Routing};
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
+use crate::tenancy::Opened;
+use crate::wall::{Connect, Needs};
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +56,8 @@ pub(crate) struct Described {
     variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
     /// Values of all variables.
     values: variables::Values,
+    /// Where copies of files are made, where there are any.
+    scratch: Option<Arc<TempDir>>,
 }
 
 impl Described {
@@ -67,7 +72,12 @@ impl Described {
         }
         let variables = application.resolve_variables(&|name| chosen.variable(name))?;
         let values = application.values(&|name| chosen.variable(name))?;
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values };
+        // Made now: later the process may write to what it names then.
+        let has_files = application.components.values().any(|component| !component.files.is_empty());
+        let scratch =
+            has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
+        let scratch = scratch.map(Arc::new);
+        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values, scratch };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -96,7 +106,8 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described = Self { manifest: name.into(), application, sources: Some(sources), variables, values };
+        let described =
+            Self { manifest: name.into(), application, sources: Some(sources), variables, values, scratch: None };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -148,13 +159,18 @@ impl Described {
         unserved(&self.application, code).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
     }
 
-    /// The files that are read when it is loaded.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
+    /// What it needs of the machine.
+    pub(crate) fn needs(&self, opened: &Opened) -> Needs {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
-        let folder = self.manifest.parent().map(Path::to_owned);
-        let has_files = components.clone().any(|component| !component.files.is_empty());
-        sources.chain(folder.filter(|_| has_files)).collect()
+        // Copies of files are made out of the manifest's folder.
+        let folder = self.scratch.as_ref().and_then(|_| self.manifest.parent()).map(Path::to_owned);
+        let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
+        Needs {
+            read: sources.chain(folder).collect(),
+            write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).collect(),
+            reach: if reaches_out { Connect::Any } else { opened.reach() },
+        }
     }
 
     /// Loads all of it, and the models that it needs.
@@ -182,7 +198,11 @@ impl Described {
         Ok(Capabilities {
             environment: environment.collect(),
             variables: variables.collect(),
-            files: Files { assets: assets.collect(), ..Files::default() },
+            files: Files {
+                assets: assets.collect(),
+                scratch: self.scratch.as_ref().map(|scratch| scratch.path().to_owned()),
+                ..Files::default()
+            },
             clocks: match component.clock {
                 Some(Clock::Exact) => Clocks::Exact,
                 Some(Clock::Coarse) => Clocks::TENANT,
@@ -201,6 +221,9 @@ impl Described {
         members: &Arc<Members>,
     ) -> anyhow::Result<Binder> {
         let allowed = hosts::allowed(component, &self.values)?;
+        if !allowed.is_empty() {
+            services.open_gate()?;
+        }
         Ok(Binder {
             services: services.clone(),
             application: self.application.name.clone(),
@@ -209,10 +232,5 @@ impl Described {
             allowed,
             members: Arc::downgrade(members),
         })
-    }
-
-    /// Whether any component may reach servers outside.
-    pub(crate) fn reaches_out(&self) -> bool {
-        self.application.components.values().any(|component| !component.allowed_outbound_hosts.is_empty())
     }
 }

@@ -8,6 +8,7 @@ use nala_egress::AllowList;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::Tenant;
 use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own};
+use tempfile::TempDir;
 
 use crate::answer::{Answering, Site};
 use crate::services::Services;
@@ -17,9 +18,16 @@ use crate::services::Services;
 pub(crate) struct Members {
     sites: OnceLock<BTreeMap<String, Arc<Site>>>,
     routes: OnceLock<RouteTable<Answering>>,
+    /// Where the copies of their files are, which go with them.
+    _scratch: Option<Arc<TempDir>>,
 }
 
 impl Members {
+    /// None are loaded yet.
+    pub(super) fn new(scratch: Option<Arc<TempDir>>) -> Self {
+        Self { _scratch: scratch, ..Self::default() }
+    }
+
     /// They are all loaded.
     pub(super) fn complete(
         &self,
@@ -65,8 +73,8 @@ impl Binder {
                 }
             }
         }
-        if !self.allowed.is_empty() {
-            let egress = self.services.egress(tenant, &self.component, self.allowed.clone());
+        let egress = self.services.egress(tenant, &self.component, self.allowed.clone());
+        if let Some(egress) = egress.filter(|_| !self.allowed.is_empty()) {
             let chain: Arc<dyn Chain> =
                 Arc::new(TenantChain { members: Weak::clone(&self.members), tenant: Arc::clone(tenant) });
             own.outbound = Some(Outbound { egress, chain: Some(chain) });

@@ -149,7 +149,7 @@ fn answer(
         Asked::RollBack(name, app) => {
             let to = asked::version(body)?;
             let version = deployments.state.inspect(&name, &app, to).map_err(problem)?;
-            let loaded = deployments.load(&app, version).map_err(unloadable)?;
+            let loaded = deployments.load(&app, &version).map_err(unloadable)?;
             deployments.fits(name.as_str(), &app, &loaded).map_err(conflict)?;
             let version = deployments.state.roll_back(&name, &app, to).map_err(problem)?;
             deployments.serve(name.as_str(), &app, Some(loaded)).map_err(conflict)?;
@@ -198,19 +198,10 @@ impl Deployments {
             component.facts = described.facts(&self.preparing, id).map_err(unloadable)?;
         }
         let (routes, members) = described.routes(&self.preparing, &self.models).map_err(unloadable)?;
+        let loaded = Arc::new(super::Loaded { routes, _members: members });
         // Before it is written: a version that cannot be routed must not be the current one.
-        let version = Version {
-            number: nala_deploy::VersionNumber::FIRST,
-            spin_toml: String::new(),
-            components: std::collections::BTreeMap::new(),
-            note: String::new(),
-            by: String::new(),
-            created_unix_s,
-        };
-        let tried = Arc::new(super::Loaded { version, routes: routes.clone(), _members: Arc::clone(&members) });
-        self.fits(name.as_str(), app, &tried).map_err(conflict)?;
+        self.fits(name.as_str(), app, &loaded).map_err(conflict)?;
         let version = self.state.deploy(name, app, &manifest, &limits).map_err(problem)?;
-        let loaded = Arc::new(super::Loaded { version: version.clone(), routes, _members: members });
         self.serve(name.as_str(), app, Some(loaded)).map_err(conflict)?;
         tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
         Ok(version)

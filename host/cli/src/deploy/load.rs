@@ -11,14 +11,14 @@ use crate::application::Described;
 
 impl Deployments {
     /// Loads a version; its components are compiled already, or are now.
-    pub(super) fn load(&self, app: &AppName, version: Version) -> anyhow::Result<Arc<Loaded>> {
-        let sources = self.sources(&version)?;
+    pub(super) fn load(&self, app: &AppName, version: &Version) -> anyhow::Result<Arc<Loaded>> {
+        let sources = self.sources(version)?;
         for path in sources.values() {
             self.compiler.compile(path)?;
         }
         let described = Described::deployed(&version.spin_toml, app.as_str(), sources)?;
         let (routes, members) = described.routes(&self.preparing, &self.models)?;
-        Ok(Arc::new(Loaded { version, routes, _members: members }))
+        Ok(Arc::new(Loaded { routes, _members: members }))
     }
 
     /// Where the components of a version are.

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use nala_deploy::{AppName, State, TenantLimits, Version};
+use nala_deploy::{AppName, State, TenantLimits};
 use nala_engine::ModelPool;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::{Ceiling, Directory, Stock, Tenant};
@@ -50,7 +50,6 @@ struct Served {
 
 /// A version that is loaded.
 struct Loaded {
-    version: Version,
     routes: Vec<(nala_manifest::routes::Route, Answering)>,
     /// Held for each other.
     _members: Arc<Members>,
@@ -74,7 +73,7 @@ impl Deployments {
         for listed in deployments.state.list(None) {
             let version = deployments.state.current(&listed.tenant, &listed.app);
             let served = version.map_err(anyhow::Error::from).and_then(|version| {
-                let loaded = deployments.load(&listed.app, version)?;
+                let loaded = deployments.load(&listed.app, &version)?;
                 deployments.serve(listed.tenant.as_str(), &listed.app, Some(loaded))
             });
             if let Err(error) = served {

@@ -35,8 +35,19 @@ pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     }
     settings.extend(limits("limits of a request", &Limits::default()));
     settings.extend(limits("limits of a renderer", &Limits::renderer()));
+    settings.extend(tenant());
     settings.extend(http());
     settings
+}
+
+/// Limits of a tenant that is declared; the one owner of a machine has none.
+fn tenant() -> Vec<Setting> {
+    let limits = nala_tenant::Limits::default();
+    let rows = limits.iter().map(|(limit, value)| {
+        let row = limit.row();
+        Setting { section: "limits of a tenant", name: row.name, value: row.unit.show(value), meaning: row.meaning }
+    });
+    rows.collect()
 }
 
 fn lower(value: impl std::fmt::Debug) -> String {

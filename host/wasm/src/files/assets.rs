@@ -22,13 +22,23 @@ const MAX_DEPTH: usize = 64;
 
 /// Copies the files into a folder of their own, which only the host's user can
 /// read. None: there are no files.
-pub(super) fn gather(assets: &[Asset], limit: AssetLimit) -> Result<Option<TempDir>, FilesError> {
+pub(super) fn gather(
+    assets: &[Asset],
+    limit: AssetLimit,
+    scratch: Option<&Path>,
+) -> Result<Option<TempDir>, FilesError> {
     if assets.is_empty() {
         return Ok(None);
     }
     let own = Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new().prefix("nala-files-").permissions(own).tempdir();
-    let folder = folder.map_err(|error| FilesError::Io { path: std::env::temp_dir(), error })?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("nala-files-").permissions(own);
+    let folder = match scratch {
+        Some(scratch) => builder.tempdir_in(scratch),
+        None => builder.tempdir(),
+    };
+    let folder = folder
+        .map_err(|error| FilesError::Io { path: scratch.map_or_else(std::env::temp_dir, Path::to_owned), error })?;
     let mut copying = Copying { limit: limit.0, left: limit.0, places: BTreeSet::new() };
     for Asset { host, guest } in assets {
         let place: PathBuf = parts(guest)?.iter().collect();
@@ -130,7 +140,7 @@ mod tests {
     fn gathered(files: &[(&Path, &str)], limit: u64) -> Result<TempDir, String> {
         let asset = |(host, guest): &(&Path, &str)| Asset { host: (*host).to_owned(), guest: (*guest).to_owned() };
         let assets: Vec<_> = files.iter().map(asset).collect();
-        gather(&assets, AssetLimit(limit)).map(Option::unwrap).map_err(|error| error.to_string())
+        gather(&assets, AssetLimit(limit), None).map(Option::unwrap).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -158,6 +158,17 @@ impl Bench {
         }
         panic!("{} instances are still alive", self.runtime.metrics().instances.get());
     }
+
+    /// Waits until the engine has seen the end of every session, which it is told.
+    pub async fn until_no_session(&self) {
+        for _ in 0..500 {
+            if self.engine.metrics().sessions.get() == 0 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{} sessions are still open", self.engine.metrics().sessions.get());
+    }
 }
 
 pub fn request(path: &str) -> Request<Full<Bytes>> {

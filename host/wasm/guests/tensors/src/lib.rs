@@ -129,7 +129,7 @@ fn refused() -> Vec<String> {
         options(r#"{"n-gpu-layers": 99}"#),
         options(r#"{"top-p": 7}"#),
         options(r#"{"ctx-size": 0}"#),
-        options(r#"{"grammar": "root ::="}"#),
+        options(r#"{"grammar": "root ::= ("}"#),
         vec![named("prompt", ""), named("options", "{}")],
     ];
     let mut told: Vec<String> = wrong.into_iter().map(|inputs| written(compute(&context, inputs))).collect();
