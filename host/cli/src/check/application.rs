@@ -36,7 +36,7 @@ pub(super) fn check(args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Fi
         found.extend(unknown_models(application)?);
         found.extend(components(application, args, console)?);
     }
-    found.sort_by(|a, b| (a.line, a.column).cmp(&(b.line, b.column)));
+    found.sort_by_key(|one| (one.line, one.column));
     Ok(found.into_iter().map(Finding::from).collect())
 }
 
