@@ -12,7 +12,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use nala_egress::AllowList;
 use nala_engine::ModelPool;
-use nala_manifest::routes::Route;
 use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
@@ -21,12 +20,12 @@ use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
 use tempfile::TempDir;
 
-use crate::answer::Answering;
+use crate::answer::Routes;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
 use crate::tenancy::Opened;
-use crate::wall::{Connect, Needs};
+use crate::wall::{self, Connect, Needs};
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +54,7 @@ pub(crate) struct Described {
     /// Values of all variables.
     values: variables::Values,
     /// Where copies of files are made, where there are any.
-    scratch: Option<TempDir>,
+    scratch: Option<Arc<TempDir>>,
 }
 
 impl Described {
@@ -72,8 +71,11 @@ impl Described {
         let values = application.values(&|name| chosen.variable(name))?;
         // Made now: later the process may write to what it names then.
         let has_files = application.components.values().any(|component| !component.files.is_empty());
-        let scratch =
-            has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
+        let scratch = has_files
+            .then(tempfile::tempdir)
+            .transpose()
+            .map(|made| made.map(Arc::new))
+            .context("there is no folder for copies of files")?;
         let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values, scratch };
         described.refuse_unserved()?;
         Ok(described)
@@ -113,11 +115,7 @@ impl Described {
     ///
     /// # Errors
     /// Whatever keeps it from being served.
-    pub(crate) fn routes(
-        &self,
-        preparing: &Preparing,
-        models: &ModelPool,
-    ) -> anyhow::Result<(Vec<(Route, Answering)>, Arc<Members>)> {
+    pub(crate) fn routes(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<(Routes, Arc<Members>)> {
         let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
         for component in self.application.components.values() {
             if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {
@@ -164,7 +162,7 @@ impl Described {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
         // Copies of files are made out of the manifest's folder.
-        let folder = self.scratch.as_ref().and_then(|_| self.manifest.parent()).map(Path::to_owned);
+        let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
         Needs {
             read: sources.chain(folder).collect(),

@@ -8,8 +8,9 @@ use nala_egress::AllowList;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::Tenant;
 use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own};
+use tempfile::TempDir;
 
-use crate::answer::{Answering, Site};
+use crate::answer::{Answering, Routes, Site};
 use crate::services::Services;
 
 /// The components of an application by their identifiers, and its public routes.
@@ -17,15 +18,13 @@ use crate::services::Services;
 pub(crate) struct Members {
     sites: OnceLock<BTreeMap<String, Arc<Site>>>,
     routes: OnceLock<RouteTable<Answering>>,
+    /// Where the copies of its files are.
+    scratch: OnceLock<Arc<TempDir>>,
 }
 
 impl Members {
     /// They are all loaded.
-    pub(super) fn complete(
-        &self,
-        sites: BTreeMap<String, Arc<Site>>,
-        routes: &[(nala_manifest::routes::Route, Answering)],
-    ) {
+    pub(super) fn complete(&self, sites: BTreeMap<String, Arc<Site>>, routes: &Routes, scratch: Option<Arc<TempDir>>) {
         let mut table = RouteTable::new();
         for (route, answering) in routes {
             // Doubles were refused when the manifest was read.
@@ -33,6 +32,9 @@ impl Members {
         }
         let _ = self.routes.set(table);
         let _ = self.sites.set(sites);
+        if let Some(scratch) = scratch {
+            let _ = self.scratch.set(scratch);
+        }
     }
 }
 
