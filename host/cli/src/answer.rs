@@ -20,6 +20,7 @@ use nala_wasm::{App, HandleError};
 use crate::application::{Binder, Members};
 use crate::deploy::Deployments;
 use crate::envelope;
+use crate::kept::Kept;
 use crate::tenancy::{self, Tenancy, USAGE_PATH};
 
 /// What a client is told to wait when nothing is served yet.
@@ -79,7 +80,7 @@ pub(crate) enum Routing {
     Table {
         routes: RouteTable<Answering>,
         /// The components, held here for each other.
-        _members: Arc<Members>,
+        members: Arc<Members>,
     },
 }
 
@@ -88,6 +89,13 @@ impl Routing {
         match self {
             Self::All(site) => Some(Answering::Component(Arc::clone(site))),
             Self::Table { routes, .. } => routes.find(path).map(|(answering, _)| answering.clone()),
+        }
+    }
+
+    fn members(&self) -> Option<Arc<Members>> {
+        match self {
+            Self::All(_) => None,
+            Self::Table { members, .. } => Some(Arc::clone(members)),
         }
     }
 }
@@ -131,7 +139,9 @@ impl Handler for Front {
             }
         };
         match app.handle(Request::from_parts(parts, body)).await {
-            Ok(response) => Ok(response.map(ResponseBody::new)),
+            // Something else may be served before the body's end, and the component may call
+            // others until then.
+            Ok(response) => Ok(response.map(|body| ResponseBody::new(Kept::new(body, self.routing.members())))),
             Err(error) => Err(answer(&error)),
         }
     }

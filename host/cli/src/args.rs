@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod development;
 mod engine;
 mod http;
 mod models;
@@ -12,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::development::{BuildArgs, CheckArgs, KeyArgs, KeyVerb, NewArgs, NewKeyArgs};
 pub(crate) use self::engine::EngineArgs;
 pub(crate) use self::http::HttpArgs;
 pub(crate) use self::models::{ModelName, ModelsArgs};
@@ -35,6 +37,8 @@ Examples:
   nala-host up                                    the OpenAI API on 127.0.0.1:3000
   nala-host up --model ./my-model.gguf --listen 0.0.0.0:8080
   nala-host run app.wasm                          your own handler, no manifest
+  nala-host new my-app                            a handler to begin with
+  nala-host up spin.toml --watch                  builds and serves it as you write it
   nala-host doctor                                what this machine has, what is in force
 
 Every option can be set by the environment variable shown with it."
@@ -53,8 +57,16 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Serve an application: a spin.toml, or the built-in OpenAI API
     Up(UpArgs),
+    /// Make a new application from a template
+    New(NewArgs),
+    /// Run the build commands of an application's components
+    Build(BuildArgs),
+    /// Find what is wrong with an application, without running it
+    Check(CheckArgs),
     /// List, fetch and look into models
     Model(ModelArgs),
+    /// Make keys for tenants
+    Key(KeyArgs),
     /// Show what this machine has and which defaults are in force
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -144,6 +156,7 @@ pub(crate) struct RunArgs {
 Examples:
   nala-host up                       the built-in application: POST /v1/chat/completions, GET /v1/models
   nala-host up spin.toml             the application described there
+  nala-host up spin.toml --watch     the same, built and exchanged whenever it changes
   nala-host up --model ./my-model.gguf
   nala-host up --model chat=./large.gguf --model ./small.gguf --model-memory 12GiB
 
@@ -166,6 +179,12 @@ pub(crate) struct UpArgs {
     /// environment variables named SPIN_VARIABLE_NAME
     #[arg(long, value_name = "NAME=VALUE", value_parser = parsers::variable, requires = "manifest")]
     pub(crate) variable: Vec<(String, String)>,
+
+    /// Follow the manifest, the components and what their `build.watch` names: build what
+    /// changes and exchange it, without a request being lost. For development: the
+    /// process is not confined, since it runs builds
+    #[arg(long, requires = "manifest")]
+    pub(crate) watch: bool,
 
     #[command(flatten)]
     pub(crate) serve: ServeArgs,

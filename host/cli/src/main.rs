@@ -3,16 +3,21 @@
 mod answer;
 mod application;
 mod args;
+mod build;
 mod builtin;
+mod check;
 mod completions;
 mod component;
 mod console;
 mod deploy;
 mod doctor;
 mod envelope;
+mod kept;
+mod key;
 mod logging;
 mod model;
 mod models;
+mod new;
 mod ready;
 mod run;
 mod serve;
@@ -22,6 +27,7 @@ mod tenancy;
 mod up;
 mod version;
 mod wall;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -48,6 +54,10 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
     match cli.verb {
         Verb::Run(args) => run::main(&args, console),
         Verb::Up(args) => up::main(&args, console),
+        Verb::New(args) => new::main(&args, console),
+        Verb::Build(args) => build::main(&args, console),
+        Verb::Check(args) => check::main(&args, console),
+        Verb::Key(args) => key::main(&args),
         Verb::Model(args) => model::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),

@@ -50,5 +50,5 @@ fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
     let names: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
     let what = if names.is_empty() { name } else { format!("{name} with {}", names.join(", ")) };
     let sample = if needs_model { Sample::Ask } else { Sample::Get { path: "/".to_owned() } };
-    Ok(Prepared { routing: Routing::All(Site::new(app)), models, what, sample })
+    Ok(Prepared { routing: Routing::All(Site::new(app)), models, what, sample, watcher: None })
 }

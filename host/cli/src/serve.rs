@@ -24,6 +24,7 @@ use crate::serve::ending::{GRACE, Patience};
 use crate::services::Services;
 use crate::signals::Signals;
 use crate::tenancy::{Opened, Tenancy, TenantMetrics};
+use crate::watch::{Serving, Watcher};
 
 /// How long threads that still compile or load are waited for at the end.
 const LEFTOVERS: Duration = Duration::from_millis(500);
@@ -48,6 +49,8 @@ pub(crate) struct Prepared {
     /// What it is, for the ready line.
     pub(crate) what: String,
     pub(crate) sample: Sample,
+    /// Who exchanges it when it changes, if anybody does.
+    pub(crate) watcher: Option<Watcher>,
 }
 
 /// Binds, prepares, serves until a signal comes, and drains.
@@ -106,12 +109,21 @@ where
             return Ok(());
         }
     };
-    let (preparing, Prepared { routing, models, what, sample }) = prepared;
-    let deployments = deployments(&opened, preparing, &models).await?;
+    let (preparing, Prepared { routing, models, what, sample, watcher }) = prepared;
+    let preparing = Arc::new(preparing);
+    let deployments = deployments(&opened, Arc::clone(&preparing), &models).await?;
     if let Some(deployments) = &deployments {
         managed.manage(Arc::clone(deployments));
     }
-    served.open(Front { routing, tenancy: opened.tenancy.clone(), deployments });
+    let tenancy = opened.tenancy.clone();
+    let open = move |routing| {
+        served.open(Front { routing, tenancy: tenancy.clone(), deployments: deployments.clone() });
+    };
+    open(routing);
+    let watching = watcher.map(|watcher| {
+        let serving = Serving { preparing, models: models.clone(), open: Arc::new(open) };
+        tokio::spawn(watcher.run(serving, shutdown.signal()))
+    });
     let following = opened.follow();
     readiness.set(Phase::Ready);
     ready::announce(
@@ -137,6 +149,10 @@ where
     if let Some(following) = following {
         following.stop().await;
     }
+    if let Some(watching) = watching {
+        // A build is told to end; what is compiled is not waited for.
+        let _late = tokio::time::timeout(GRACE, watching).await;
+    }
     if let Some(admin) = admin {
         admin.stop().await;
     }
@@ -160,7 +176,7 @@ where
 /// Opens what tenants have deployed, where there are tenants and a folder for it.
 async fn deployments(
     opened: &Opened,
-    preparing: Preparing,
+    preparing: Arc<Preparing>,
     models: &ModelPool,
 ) -> anyhow::Result<Option<Arc<Deployments>>> {
     let (Tenancy::Declared(directory), Some(folder)) = (&opened.tenancy, opened.state.clone()) else { return Ok(None) };

@@ -1,17 +1,20 @@
 //! `nala-host up`: an application, from a manifest or built in.
 
+use std::path::Path;
+
 use nala_models::DEFAULT_MODEL;
 use nala_wasm::{Grant, Source};
 
 use crate::answer::{Routing, Site};
 use crate::application::{Chosen, Described};
-use crate::args::UpArgs;
+use crate::args::{SandboxPolicy, ServeArgs, UpArgs};
 use crate::builtin;
-use crate::console::Console;
+use crate::console::{Console, Help};
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
 use crate::wall::{self, Needs};
+use crate::watch::{self, Watcher};
 
 /// Runs the verb.
 ///
@@ -24,6 +27,9 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             // Read before anything is bound or loaded.
             let chosen = Chosen { profile: args.profile.clone(), variables: args.variable.clone() };
             let described = Described::read(&manifest, &chosen, console)?;
+            if args.watch {
+                return watch(args, opened, &manifest, chosen, described, console);
+            }
             wall::raise(&args.serve, &opened, &described.needs(&opened), console)?;
             serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
         }
@@ -32,6 +38,43 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             wall::raise(&args.serve, &opened, &needs, console)?;
             serve::serve(&args.serve, opened, console, built_in)
         }
+    }
+}
+
+/// Serves an application, and what becomes of it.
+fn watch(
+    args: &UpArgs,
+    opened: Opened,
+    manifest: &Path,
+    chosen: Chosen,
+    described: Described,
+    console: Console,
+) -> anyhow::Result<()> {
+    let serve = unconfined(&args.serve, console)?;
+    wall::raise(&serve, &opened, &described.needs(&opened), console)?;
+    watch::build_missing(&described, console)?;
+    // Before it is loaded: what changes meanwhile is seen.
+    let watcher = Watcher::new(manifest, chosen, described, console);
+    let load = move |preparing: &Preparing| {
+        let prepared = watcher.described()?.load(preparing)?;
+        Ok(Prepared { watcher: Some(watcher), ..prepared })
+    };
+    serve::serve(&serve, opened, console, load)
+}
+
+/// The same settings without the walls, which would be around the builds, too.
+fn unconfined(serve: &ServeArgs, console: Console) -> anyhow::Result<ServeArgs> {
+    match serve.sandbox {
+        SandboxPolicy::Required => Err(Help {
+            what: "--watch runs builds, which --sandbox required does not allow".to_owned(),
+            help: "use --watch where you write the application, and leave it out where others use it".to_owned(),
+        }
+        .into()),
+        SandboxPolicy::BestEffort => {
+            console.warn("--watch runs builds, so the walls around this process stay down, as by --sandbox off.");
+            Ok(ServeArgs { sandbox: SandboxPolicy::Off, ..serve.clone() })
+        }
+        SandboxPolicy::Off => Ok(serve.clone()),
     }
 }
 
@@ -47,5 +90,6 @@ fn built_in(preparing: &Preparing) -> anyhow::Result<Prepared> {
         models,
         what: format!("the OpenAI API with {}", names.join(", ")),
         sample: Sample::Chat { model: names.into_iter().next().unwrap_or_default() },
+        watcher: None,
     })
 }

@@ -75,7 +75,20 @@ fn wrong_usage_is_status_2_and_says_what_is_wrong() {
 #[test]
 fn help_names_every_verb_and_has_examples() {
     let help = run(&["--help"]).stdout;
-    for word in ["run", "up", "model", "doctor", "completions", "Examples:", "nala-host up", "--log-format"] {
+    for word in [
+        "run",
+        "up",
+        "new",
+        "build",
+        "check",
+        "key",
+        "model",
+        "doctor",
+        "completions",
+        "Examples:",
+        "nala-host up",
+        "--log-format",
+    ] {
         assert!(help.contains(word), "{word} is missing:\n{help}");
     }
     let help = run(&["up", "--help"]).stdout;
@@ -244,4 +257,10 @@ fn the_doctor_prints_every_default_and_the_missing_model() {
 fn completions_are_printed() {
     let said = run(&["completions", "bash"]).stdout;
     assert!(said.contains("nala-host") && said.contains("--admin-listen"), "{said}");
+    for shell in ["bash", "zsh", "fish"] {
+        let said = run(&["completions", shell]).stdout;
+        for word in ["watch", "template", "component", "expires", "rust-hello"] {
+            assert!(said.contains(word), "{shell}: {word}");
+        }
+    }
 }

@@ -52,7 +52,7 @@ fn of_component(component: &Component) -> Vec<Diagnostic> {
         && !path.is_file()
     {
         let help = match &component.build {
-            Some(build) => format!("build it: {}", build.commands.join(" && ")),
+            Some(build) => format!("build it: {}", build.shell_line()),
             None => "make it, or correct the path".to_owned(),
         };
         found.push(component.source_place.error(format!("there is no file {}", path.display()), help));

@@ -1,6 +1,7 @@
 //! From bytes to a component that is compiled, linked and ready to be
 //! instantiated.
 
+mod check;
 mod imports;
 
 use std::borrow::Cow;
@@ -14,6 +15,8 @@ use nala_tenant::Tenant;
 use thiserror::Error;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime_wasi_http::handler::ProxyPre;
+
+pub use self::check::{Offer, Prospect, Role};
 
 use crate::account::Account;
 use crate::capabilities::{Capabilities, GrantError, Granted};
@@ -264,11 +267,7 @@ impl Runtime {
         let grant = Grant { limits, ..Grant::default() };
         let pre = self.link(compiled, &grant)?;
         let blueprint = self.blueprint(&compiled.name, grant)?;
-        Renderer::new(self.metrics.clone(), blueprint, pre).map_err(|_| LoadError::MissingExport {
-            name: compiled.name.clone(),
-            wanted: "`nala:chat/render@0.1.0`",
-            fix: "a renderer implements the world `nala:chat/renderer`",
-        })
+        Renderer::new(self.metrics.clone(), blueprint, pre)
     }
 
     fn blueprint(&self, name: &str, grant: Grant) -> Result<Blueprint, LoadError> {
@@ -293,12 +292,13 @@ impl Runtime {
     fn link(&self, compiled: &Compiled, grant: &Grant) -> Result<InstancePre<StoreData>, LoadError> {
         let Compiled { name, component, imports } = compiled;
         imports::check(name, imports, grant)?;
-        // The pool has no more for one memory, so the promise could not be kept.
-        let (wanted, most) = (grant.limits.memory_bytes, self.config.max_memory_bytes as u64);
-        if wanted > most {
-            return Err(LoadError::TooMuchMemory { name: name.clone(), wanted, most });
-        }
-        let link = |e: wasmtime::Error| LoadError::Link { name: name.clone(), reason: format!("{e:#}") };
+        refuse_memory(self, name, &grant.limits)?;
+        self.link_all(name, component)
+    }
+
+    /// Links a component with all that there is.
+    fn link_all(&self, name: &str, component: &Component) -> Result<InstancePre<StoreData>, LoadError> {
+        let link = |e: wasmtime::Error| LoadError::Link { name: name.to_owned(), reason: format!("{e:#}") };
         let mut linker = Linker::new(&self.engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).map_err(link)?;
         wasmtime_wasi::p3::add_to_linker(&mut linker).map_err(link)?;
@@ -317,6 +317,15 @@ impl Runtime {
         files::add_to_linker(&mut linker).map_err(link)?;
         key_value::fit(&mut linker, component).map_err(link)?;
         linker.instantiate_pre(component).map_err(link)
+    }
+}
+
+/// The pool has no more for one memory, so the promise could not be kept.
+fn refuse_memory(runtime: &Runtime, name: &str, limits: &Limits) -> Result<(), LoadError> {
+    let (wanted, most) = (limits.memory_bytes, runtime.config.max_memory_bytes as u64);
+    match wanted > most {
+        true => Err(LoadError::TooMuchMemory { name: name.to_owned(), wanted, most }),
+        false => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use nala_tenant::{Limits as Sums, Rate, Stock};
 use nala_wasm::{KvLimit, Limits, SharedLimits};
 
 /// What one request may use: what is set, over `defaults`.
-pub(super) fn of_request(defaults: Limits, set: &Set) -> Limits {
+pub(crate) fn of_request(defaults: Limits, set: &Set) -> Limits {
     Limits {
         memory_bytes: set.memory_bytes.unwrap_or(defaults.memory_bytes),
         cpu: set.cpu.unwrap_or(defaults.cpu),

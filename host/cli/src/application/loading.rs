@@ -41,23 +41,29 @@ impl<'a> Loading<'a> {
             compiled: BTreeMap::new(),
             renderers: BTreeMap::new(),
             sites: BTreeMap::new(),
-            members: Arc::default(),
+            members: Arc::new(Members::new(described.scratch.clone())),
             builtin: None,
         }
     }
 
     pub(super) fn prepare(mut self) -> anyhow::Result<Prepared> {
-        let manifest = self.described.manifest.display();
         let models = self.load_models()?;
-        let mut table = RouteTable::new();
-        for (route, answering) in self.routes(&models)? {
-            table
-                .insert(route, answering)
-                .map_err(|route| anyhow::anyhow!("two triggers answer the route {route} in {manifest}"))?;
-        }
+        let routing = self.routing(&models)?;
         let sample = self.sample(&models);
-        let what = format!("{} ({manifest})", self.application.name);
-        Ok(Prepared { routing: Routing::Table { routes: table, _members: self.members() }, models, what, sample })
+        let what = format!("{} ({})", self.application.name, self.described.manifest.display());
+        Ok(Prepared { routing, models, what, sample, watcher: None })
+    }
+
+    /// A table of who answers which paths.
+    pub(super) fn routing(&mut self, models: &ModelPool) -> anyhow::Result<Routing> {
+        let mut table = RouteTable::new();
+        for (route, answering) in self.routes(models)? {
+            table.insert(route, answering).map_err(|route| {
+                let manifest = self.described.manifest.display();
+                anyhow::anyhow!("two triggers answer the route {route} in {manifest}")
+            })?;
+        }
+        Ok(Routing::Table { routes: table, members: self.members() })
     }
 
     /// Who answers which paths.
@@ -73,7 +79,7 @@ impl<'a> Loading<'a> {
                 routes.push((route.clone(), answering));
             }
         }
-        self.members.complete(self.sites.clone(), &routes, self.described.scratch.clone());
+        self.members.complete(self.sites.clone(), &routes);
         Ok(routes)
     }
 
@@ -229,10 +235,5 @@ impl<'a> Loading<'a> {
 
 /// The commands that build a component, as one line for a shell.
 fn build(component: &Component) -> Option<String> {
-    let build = component.build.as_ref()?;
-    let commands = build.commands.join(" && ");
-    match build.workdir.as_os_str().is_empty() {
-        true => Some(commands),
-        false => Some(format!("(cd {} && {commands})", build.workdir.display())),
-    }
+    component.build.as_ref().map(nala_manifest::Build::shell_line)
 }

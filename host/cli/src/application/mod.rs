@@ -1,8 +1,10 @@
 //! An application: what its manifest describes, what that needs, and how it is loaded.
 
-mod limits;
+mod hosts;
+pub(crate) mod limits;
 mod loading;
 mod own;
+mod unserved;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,17 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use nala_egress::AllowList;
 use nala_engine::ModelPool;
-use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
-
-use self::loading::Loading;
-pub(crate) use self::own::{Binder, Members};
 use tempfile::TempDir;
 
-use crate::answer::Routes;
+pub(crate) use self::hosts::is_left_out;
+use self::loading::Loading;
+pub(crate) use self::own::{Binder, Members};
+pub(crate) use self::unserved::{Code, unserved};
+use crate::answer::{Routes, Routing};
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
@@ -37,7 +38,8 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    fn variable(&self, name: &str) -> Option<OsString> {
+    /// The value that a variable is given.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
         let given = self.variables.iter().rev().find(|(of, _)| of == name);
         given.map(|(_, value)| value.into()).or_else(|| variables::from_environment(name))
     }
@@ -71,11 +73,9 @@ impl Described {
         let values = application.values(&|name| chosen.variable(name))?;
         // Made now: later the process may write to what it names then.
         let has_files = application.components.values().any(|component| !component.files.is_empty());
-        let scratch = has_files
-            .then(tempfile::tempdir)
-            .transpose()
-            .map(|made| made.map(Arc::new))
-            .context("there is no folder for copies of files")?;
+        let scratch =
+            has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
+        let scratch = scratch.map(Arc::new);
         let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values, scratch };
         described.refuse_unserved()?;
         Ok(described)
@@ -127,6 +127,20 @@ impl Described {
         Ok((loading.routes(models)?, loading.members()))
     }
 
+    /// Who answers which paths, with the models that are served already and are all that
+    /// there are.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being served.
+    pub(crate) fn routing(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<Routing> {
+        Loading::new(preparing, self).routing(models)
+    }
+
+    /// What it was read as.
+    pub(crate) fn application(&self) -> &Application {
+        &self.application
+    }
+
     /// What is known of a component.
     ///
     /// # Errors
@@ -135,26 +149,9 @@ impl Described {
         Loading::new(preparing, self).facts(id)
     }
 
-    /// What the manifest may say, and this host does not do: it would be another
-    /// application without it.
     fn refuse_unserved(&self) -> anyhow::Result<()> {
-        for trigger in &self.application.triggers {
-            if let Some(middleware) = trigger.middleware.first() {
-                let help = "compose the component with it before, for example with `wac plug`";
-                return Err(middleware.place.error("middleware is not supported yet", help).into());
-            }
-        }
-        for component in self.application.components.values() {
-            if let Some(dependency) = component.dependencies.values().next() {
-                let help = "compose the component with its dependencies before, for example with `wac plug`";
-                return Err(dependency.place.error("dependencies are not composed at load yet", help).into());
-            }
-            if self.sources.is_none() && !matches!(component.source, Source::Path(_)) {
-                let help = "download it, and write the path of the file: source = \"app.wasm\"";
-                return Err(component.source_place.error("only files can be sources yet", help).into());
-            }
-        }
-        Ok(())
+        let code = if self.sources.is_none() { Code::Named } else { Code::Sent };
+        unserved(&self.application, code).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
     }
 
     /// What it needs of the machine.
@@ -218,19 +215,7 @@ impl Described {
         services: &Services,
         members: &Arc<Members>,
     ) -> anyhow::Result<Binder> {
-        let mut hosts = Vec::new();
-        for host in &component.allowed_outbound_hosts {
-            let resolved = self.values.resolve(&host.template)?;
-            hosts.push(resolved.expose().to_owned());
-        }
-        let allowed = AllowList::parse(&hosts).map_err(|error| {
-            let place = component.allowed_outbound_hosts.get(error.index).map(|host| &host.place);
-            let text = error.to_string();
-            match place {
-                Some(place) => anyhow::Error::from(place.error(text, "see docs/egress.md")),
-                None => anyhow::anyhow!(text),
-            }
-        })?;
+        let allowed = hosts::allowed(component, &self.values)?;
         if !allowed.is_empty() {
             services.open_gate()?;
         }

@@ -18,13 +18,18 @@ use crate::services::Services;
 pub(crate) struct Members {
     sites: OnceLock<BTreeMap<String, Arc<Site>>>,
     routes: OnceLock<RouteTable<Answering>>,
-    /// Where the copies of its files are.
-    scratch: OnceLock<Arc<TempDir>>,
+    /// Where the copies of their files are, which go with them.
+    _scratch: Option<Arc<TempDir>>,
 }
 
 impl Members {
+    /// None are loaded yet.
+    pub(super) fn new(scratch: Option<Arc<TempDir>>) -> Self {
+        Self { _scratch: scratch, ..Self::default() }
+    }
+
     /// They are all loaded.
-    pub(super) fn complete(&self, sites: BTreeMap<String, Arc<Site>>, routes: &Routes, scratch: Option<Arc<TempDir>>) {
+    pub(super) fn complete(&self, sites: BTreeMap<String, Arc<Site>>, routes: &Routes) {
         let mut table = RouteTable::new();
         for (route, answering) in routes {
             // Doubles were refused when the manifest was read.
@@ -32,9 +37,6 @@ impl Members {
         }
         let _ = self.routes.set(table);
         let _ = self.sites.set(sites);
-        if let Some(scratch) = scratch {
-            let _ = self.scratch.set(scratch);
-        }
     }
 }
 

@@ -4,7 +4,11 @@
 use std::fmt::Display;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::str::FromStr;
+use std::time::SystemTime;
+
+use nala_manifest::operator::Operator;
 
 /// A whole number within a range, both ends included.
 pub(super) fn within<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync
@@ -46,6 +50,38 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A moment to come, as the operator's file writes it. A day stands for its first
+/// moment in UTC.
+pub(super) fn moment(text: &str) -> Result<String, String> {
+    let hint = "write a day, or a moment with its offset, such as 2027-01-31 or 2027-01-31T18:00:00+01:00";
+    // It becomes a part of a file, so it may have nothing that means something there.
+    if text.contains(|c: char| !c.is_ascii_digit() && !"-:.+TtZz".contains(c)) {
+        return Err(hint.to_owned());
+    }
+    let whole = if text.len() == "2027-01-31".len() { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    let expires = expiry(&whole).ok_or(hint)?;
+    match expires > SystemTime::now() {
+        true => Ok(whole),
+        false => Err("that moment is over: such a key would never be taken".to_owned()),
+    }
+}
+
+/// What whoever reads the file takes a moment for.
+fn expiry(text: &str) -> Option<SystemTime> {
+    let key = format!("nala-sha256:{}:{}:{}", "0".repeat(16), "0".repeat(32), "0".repeat(64));
+    let file = format!("[admin]\nkeys = [{{ key = \"{key}\", expires = {text} }}]\n");
+    Operator::parse(&file, None, Path::new("")).ok()?.admin_keys.first()?.expires()
+}
+
+/// A text of one line.
+pub(super) fn note(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("write whom the key is for, or leave --note out".to_owned()),
+        text if text.contains(char::is_control) => Err("write it in one line, without control characters".to_owned()),
+        text => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +108,18 @@ mod tests {
         for wrong in ["0", "65", "-1", "x", "", "1.5", "18446744073709551615"] {
             assert_eq!(parse(wrong).unwrap_err(), "must be a whole number from 1 to 64", "{wrong}");
         }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_operators_file() {
+        assert_eq!(moment("2999-01-31").unwrap(), "2999-01-31T00:00:00Z");
+        for same in ["2999-01-31T18:00:00Z", "2999-01-31T18:00:00+01:00", "2999-01-31T18:00:00.5Z"] {
+            assert_eq!(moment(same).unwrap(), same);
+        }
+        for wrong in ["", "tomorrow", "2999-02-30", "2999-01-31T18:00:00", "31.01.2999", "2999-01-31 }", "é999-01-31"]
+        {
+            assert!(moment(wrong).unwrap_err().contains("2027-01-31"), "{wrong}");
+        }
+        assert!(moment("2001-01-31").unwrap_err().contains("is over"));
     }
 }

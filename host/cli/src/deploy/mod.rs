@@ -32,7 +32,7 @@ const COMPONENTS_OF_FULL_SIZE: u64 = 16;
 pub(crate) struct Deployments {
     state: State,
     directory: Arc<Directory>,
-    preparing: Preparing,
+    preparing: Arc<Preparing>,
     models: ModelPool,
     compiler: Compiler,
     /// What answers for a tenant, by the tenant's name.
@@ -64,7 +64,7 @@ impl Deployments {
     pub(crate) fn open(
         folder: &Path,
         directory: Arc<Directory>,
-        preparing: Preparing,
+        preparing: Arc<Preparing>,
         models: ModelPool,
     ) -> anyhow::Result<Arc<Self>> {
         let state = State::open(folder.join("deployed"))?;

@@ -51,10 +51,11 @@ fn pool(name: &str, load: fn() -> LoadedModel) -> ModelPool {
 
 fn prepared(models: ModelPool) -> Prepared {
     Prepared {
-        routing: Routing::Table { routes: RouteTable::new(), _members: Default::default() },
+        routing: Routing::Table { routes: RouteTable::new(), members: Default::default() },
         models,
         what: "nothing".to_owned(),
         sample: Sample::Get { path: "/".to_owned() },
+        watcher: None,
     }
 }
 

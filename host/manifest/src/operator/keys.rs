@@ -11,7 +11,7 @@ use super::moment::moment;
 use super::source::Source;
 use super::{raw, unknown};
 
-const MAKE_ONE: &str = "write `nala-sha256:ID:SALT:HASH`; docs/tenants.md shows how to make one";
+const MAKE_ONE: &str = "write `nala-sha256:ID:SALT:HASH`, as `nala-host key new` prints it";
 
 /// A key, and where it stands.
 pub(super) struct Placed<'a> {

@@ -148,7 +148,7 @@ fn mistakes_are_named_with_place_and_way_out() {
         ("ACME.example.com.", "acme:80", "has no port", "acme.example.com", 22),
         ("\"/t/acme\"", "\"t/acme\"", "begins with `/`", "/t/acme", 23),
         ("\"/t/acme\"", "\"/t/%61\"", "is no prefix", "/t/acme", 23),
-        (first.as_str(), "sha256:1", "a stored key begins with", "docs/tenants.md", 25),
+        (first.as_str(), "sha256:1", "a stored key begins with", "nala-host key new", 25),
         ("expires = 2027-01-31T00:00:00Z", "expires = 2027-01-31", "no moment", "2027-01-31T00:00:00Z", 26),
         ("expires = 2027-01-31T00:00:00Z", "expires = \"2027\"", "no moment", "without quotes", 26),
         ("expires =", "expire =", "`expire` is not known", "did you mean `expires`?", 26),

@@ -9,6 +9,7 @@ use crate::account::Account;
 use crate::control::Slot;
 use crate::cpu::CpuClock;
 use crate::error::HandleError;
+use crate::load::LoadError;
 use crate::metrics::RuntimeMetrics;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
@@ -35,8 +36,14 @@ impl Renderer {
         metrics: RuntimeMetrics,
         blueprint: Blueprint,
         pre: InstancePre<StoreData>,
-    ) -> wasmtime::Result<Self> {
-        Ok(Self { blueprint, pre: bindings::RendererPre::new(pre)?, metrics })
+    ) -> Result<Self, LoadError> {
+        let pre = bindings::RendererPre::new(pre).map_err(|_| no_renderer(&blueprint.app))?;
+        Ok(Self { blueprint, pre, metrics })
+    }
+
+    /// Refuses a component that is no renderer.
+    pub(crate) fn refuse_other(name: &str, pre: &InstancePre<StoreData>) -> Result<(), LoadError> {
+        bindings::RendererPre::new(pre.clone()).map(drop).map_err(|_| no_renderer(name))
     }
 
     /// The component's name.
@@ -77,5 +84,13 @@ impl Renderer {
             Ok(answer) => answer.map_err(|error| HandleError::of(&error, &outcome)),
             Err(_) => Err(HandleError::WallLimit),
         }
+    }
+}
+
+fn no_renderer(name: &str) -> LoadError {
+    LoadError::MissingExport {
+        name: name.to_owned(),
+        wanted: "`nala:chat/render@0.1.0`",
+        fix: "a renderer implements the world `nala:chat/renderer`",
     }
 }

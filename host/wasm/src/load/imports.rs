@@ -3,7 +3,7 @@
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::{Grant, LoadError, Offered};
+use super::{Grant, LoadError, Offer, Offered};
 
 /// The packages, or the interfaces of a package, that a component may import. A
 /// version that is none yet, such as a draft, is named whole.
@@ -43,25 +43,29 @@ pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
 
 /// Refuses imports that the linker could only call missing, with the reason.
 pub(super) fn check(name: &str, imports: &[String], grant: &Grant) -> Result<(), LoadError> {
-    for import in imports {
-        let known = names_of(import).iter().any(|name| OFFERED.contains(&name.as_str()));
-        if !known {
-            return Err(LoadError::UnknownImport {
-                name: name.to_owned(),
-                import: import.clone(),
-                offered: Offered(OFFERED),
-            });
-        }
-        let fix = if is_of_models(import) && grant.models.is_empty() {
-            "grant it a model: --model NAME for `run`, `ai_models` in spin.toml"
-        } else if import.starts_with("nala:chat/render") && grant.renderer.is_none() {
-            "name the component that renders prompts: `renderer` under [component.NAME.tool.nala]"
-        } else {
-            continue;
-        };
-        return Err(LoadError::NotGranted { name: name.to_owned(), import: import.clone(), fix });
+    let offer = Offer { models: !grant.models.is_empty(), renderer: grant.renderer.is_some() };
+    refused(name, imports, offer).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// All imports that cannot be had, in the order of the component.
+pub(super) fn refused(name: &str, imports: &[String], offer: Offer) -> Vec<LoadError> {
+    imports.iter().filter_map(|import| refuse(name, import, offer)).collect()
+}
+
+fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
+    let (name, import) = (name.to_owned(), import.to_owned());
+    let known = names_of(&import).iter().any(|name| OFFERED.contains(&name.as_str()));
+    if !known {
+        return Some(LoadError::UnknownImport { name, import, offered: Offered(OFFERED) });
     }
-    Ok(())
+    let fix = if is_of_models(&import) && !offer.models {
+        "grant it a model: --model NAME for `run`, `ai_models` in spin.toml"
+    } else if import.starts_with("nala:chat/render") && !offer.renderer {
+        "name the component that renders prompts: `renderer` under [component.NAME.tool.nala]"
+    } else {
+        return None;
+    };
+    Some(LoadError::NotGranted { name, import, fix })
 }
 
 /// Whether an import is of no use without a model.

@@ -1,0 +1,106 @@
+//! A component that answers with a status of its own, and nothing else.
+
+/// The component of a handler that answers every request with `status`.
+pub(crate) fn component(status: u16) -> Vec<u8> {
+    wat::parse_str(text(status)).unwrap()
+}
+
+/// The same as text, whose first line begins the component.
+pub(crate) fn text(status: u16) -> String {
+    TEXT.replace("STATUS", &status.to_string())
+}
+
+/// The types are those of wasi:http 0.2, whole: a host compares them.
+const TEXT: &str = r#"(component
+    (import "wasi:http/types@0.2.6" (instance $types
+        (export "fields" (type $fields (sub resource)))
+        (export "incoming-request" (type (sub resource)))
+        (export "outgoing-response" (type $response (sub resource)))
+        (export "response-outparam" (type $out (sub resource)))
+        (type $text (option string))
+        (type $small (option u32))
+        (type $large (option u64))
+        (type $dns-record (record (field "rcode" $text) (field "info-code" (option u16))))
+        (export "DNS-error-payload" (type $dns (eq $dns-record)))
+        (type $alert-record (record (field "alert-id" (option u8)) (field "alert-message" $text)))
+        (export "TLS-alert-received-payload" (type $alert (eq $alert-record)))
+        (type $field-record (record (field "field-name" $text) (field "field-size" $small)))
+        (export "field-size-payload" (type $field (eq $field-record)))
+        (type $maybe-field (option $field))
+        (type $codes (variant
+            (case "DNS-timeout")
+            (case "DNS-error" $dns)
+            (case "destination-not-found")
+            (case "destination-unavailable")
+            (case "destination-IP-prohibited")
+            (case "destination-IP-unroutable")
+            (case "connection-refused")
+            (case "connection-terminated")
+            (case "connection-timeout")
+            (case "connection-read-timeout")
+            (case "connection-write-timeout")
+            (case "connection-limit-reached")
+            (case "TLS-protocol-error")
+            (case "TLS-certificate-error")
+            (case "TLS-alert-received" $alert)
+            (case "HTTP-request-denied")
+            (case "HTTP-request-length-required")
+            (case "HTTP-request-body-size" $large)
+            (case "HTTP-request-method-invalid")
+            (case "HTTP-request-URI-invalid")
+            (case "HTTP-request-URI-too-long")
+            (case "HTTP-request-header-section-size" $small)
+            (case "HTTP-request-header-size" $maybe-field)
+            (case "HTTP-request-trailer-section-size" $small)
+            (case "HTTP-request-trailer-size" $field)
+            (case "HTTP-response-incomplete")
+            (case "HTTP-response-header-section-size" $small)
+            (case "HTTP-response-header-size" $field)
+            (case "HTTP-response-body-size" $large)
+            (case "HTTP-response-trailer-section-size" $small)
+            (case "HTTP-response-trailer-size" $field)
+            (case "HTTP-response-transfer-coding" $text)
+            (case "HTTP-response-content-coding" $text)
+            (case "HTTP-response-timeout")
+            (case "HTTP-upgrade-failed")
+            (case "HTTP-protocol-error")
+            (case "loop-detected")
+            (case "configuration-error")
+            (case "internal-error" $text)))
+        (export "error-code" (type $code (eq $codes)))
+        (export "[constructor]fields" (func (result (own $fields))))
+        (export "[constructor]outgoing-response"
+            (func (param "headers" (own $fields)) (result (own $response))))
+        (export "[method]outgoing-response.set-status-code"
+            (func (param "self" (borrow $response)) (param "status-code" u16) (result (result))))
+        (export "[static]response-outparam.set"
+            (func (param "param" (own $out)) (param "response" (result (own $response) (error $code)))))))
+    (alias export $types "incoming-request" (type $request))
+    (alias export $types "response-outparam" (type $out))
+    (core module $memory (memory (export "memory") 1))
+    (core instance $memory (instantiate $memory))
+    (alias core export $memory "memory" (core memory $bytes))
+    (core func $fields (canon lower (func $types "[constructor]fields")))
+    (core func $response (canon lower (func $types "[constructor]outgoing-response")))
+    (core func $status (canon lower (func $types "[method]outgoing-response.set-status-code")))
+    (core func $set (canon lower (func $types "[static]response-outparam.set") (memory $bytes)))
+    (core module $module
+        (import "" "fields" (func $fields (result i32)))
+        (import "" "response" (func $response (param i32) (result i32)))
+        (import "" "status" (func $status (param i32 i32) (result i32)))
+        (import "" "set" (func $set (param i32 i32 i32 i32 i64 i32 i32 i32 i32)))
+        (func (export "handle") (param $request i32) (param $out i32)
+            (local $made i32)
+            (local.set $made (call $response (call $fields)))
+            (drop (call $status (local.get $made) (i32.const STATUS)))
+            (call $set (local.get $out) (i32.const 0) (local.get $made) (i32.const 0) (i64.const 0)
+                (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))
+    (core instance $code (instantiate $module (with "" (instance
+        (export "fields" (func $fields))
+        (export "response" (func $response))
+        (export "status" (func $status))
+        (export "set" (func $set))))))
+    (func $handle (param "request" (own $request)) (param "response-out" (own $out))
+        (canon lift (core func $code "handle")))
+    (instance $handler (export "handle" (func $handle)))
+    (export "wasi:http/incoming-handler@0.2.6" (instance $handler)))"#;
