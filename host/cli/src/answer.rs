@@ -13,7 +13,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use nala_http::{Asked, Handler, HostError, RequestBody, ResponseBody};
 use nala_manifest::StaticResponse;
-use nala_manifest::routes::RouteTable;
+use nala_manifest::routes::{Route, RouteTable};
 use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
 
@@ -68,6 +68,9 @@ pub(crate) enum Answering {
     /// The host, always the same.
     Static(Arc<StaticResponse>),
 }
+
+/// Routes with who answers them, in the order of a manifest.
+pub(crate) type Routes = Vec<(Route, Answering)>;
 
 /// Who answers which path.
 pub(crate) enum Routing {

@@ -68,7 +68,11 @@ fn tell(report: &Report, console: Console) {
 }
 
 fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan> {
-    let mut plan = Plan::new().read_machine().read_if_there(Store::open_default()?.dir());
+    let store = Store::open_default()?;
+    let mut plan = Plan::new().read_machine().read_if_there(store.dir());
+    for file in links(store.dir()) {
+        plan = plan.read_if_there(file);
+    }
     let models = args.models.models.iter().map(|model| model.source.as_str()).chain(args.models.draft_model.as_deref());
     let adapters = args.models.adapter.iter().map(|adapter| adapter.path.as_path());
     for file in models.map(Path::new).chain(adapters).chain(needs.read.iter().map(PathBuf::as_path)) {
@@ -97,8 +101,15 @@ fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan
     Ok(ports.fold(plan, Plan::bind))
 }
 
+/// What links in a folder lead to: it is followed here, and by nobody later.
+fn links(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.filter_map(|entry| entry.path().canonicalize().ok()).collect()
+}
+
 /// Where a file lies.
-fn folder(file: &Path) -> &Path {
+pub(crate) fn folder(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

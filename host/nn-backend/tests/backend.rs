@@ -1,6 +1,6 @@
 //! The engine behind wasmtime-wasi-nn, by its traits and under a real guest.
 
-#![allow(clippy::unwrap_used, reason = "these are tests")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 #[path = "../examples/embedder.rs"]
 mod embedder;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
-use nala_manifest::routes::{Route, RouteTable};
+use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, TriggerRoute};
 use nala_wasm::{Compiled, Grant, Limits, Renderer};
 
 use super::{Described, Members, limits};
-use crate::answer::{Answering, Routing, Site};
+use crate::answer::{Answering, Routes, Routing, Site};
 use crate::builtin;
 use crate::component;
 use crate::console::Help;
@@ -67,7 +67,7 @@ impl<'a> Loading<'a> {
     }
 
     /// Who answers which paths.
-    pub(super) fn routes(&mut self, models: &ModelPool) -> anyhow::Result<Vec<(Route, Answering)>> {
+    pub(super) fn routes(&mut self, models: &ModelPool) -> anyhow::Result<Routes> {
         let mut routes = Vec::new();
         for trigger in &self.application.triggers {
             let answering = match &trigger.answer {

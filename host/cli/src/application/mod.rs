@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
-use nala_manifest::routes::Route;
 use nala_manifest::{Application, Clock, Component, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files};
 use tempfile::TempDir;
@@ -22,12 +21,12 @@ pub(crate) use self::hosts::is_left_out;
 use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
 pub(crate) use self::unserved::{Code, unserved};
-use crate::answer::{Answering, Routing};
+use crate::answer::{Routes, Routing};
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
 use crate::tenancy::Opened;
-use crate::wall::{Connect, Needs};
+use crate::wall::{self, Connect, Needs};
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -116,11 +115,7 @@ impl Described {
     ///
     /// # Errors
     /// Whatever keeps it from being served.
-    pub(crate) fn routes(
-        &self,
-        preparing: &Preparing,
-        models: &ModelPool,
-    ) -> anyhow::Result<(Vec<(Route, Answering)>, Arc<Members>)> {
+    pub(crate) fn routes(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<(Routes, Arc<Members>)> {
         let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
         for component in self.application.components.values() {
             if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {
@@ -164,7 +159,7 @@ impl Described {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
         // Copies of files are made out of the manifest's folder.
-        let folder = self.scratch.as_ref().and_then(|_| self.manifest.parent()).map(Path::to_owned);
+        let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
         Needs {
             read: sources.chain(folder).collect(),

@@ -10,7 +10,7 @@ use nala_tenant::Tenant;
 use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own};
 use tempfile::TempDir;
 
-use crate::answer::{Answering, Site};
+use crate::answer::{Answering, Routes, Site};
 use crate::services::Services;
 
 /// The components of an application by their identifiers, and its public routes.
@@ -29,11 +29,7 @@ impl Members {
     }
 
     /// They are all loaded.
-    pub(super) fn complete(
-        &self,
-        sites: BTreeMap<String, Arc<Site>>,
-        routes: &[(nala_manifest::routes::Route, Answering)],
-    ) {
+    pub(super) fn complete(&self, sites: BTreeMap<String, Arc<Site>>, routes: &Routes) {
         let mut table = RouteTable::new();
         for (route, answering) in routes {
             // Doubles were refused when the manifest was read.

@@ -19,7 +19,7 @@ use nala_tenant::{Ceiling, Directory, Stock, Tenant};
 pub(crate) use self::api::Managed;
 use self::compile::Compiler;
 pub(crate) use self::compile::main as compile_in_jail;
-use crate::answer::Answering;
+use crate::answer::{Answering, Routes};
 use crate::application::Members;
 use crate::serve::Preparing;
 
@@ -50,7 +50,7 @@ struct Served {
 
 /// A version that is loaded.
 struct Loaded {
-    routes: Vec<(nala_manifest::routes::Route, Answering)>,
+    routes: Routes,
     /// Held for each other.
     _members: Arc<Members>,
 }

@@ -105,7 +105,13 @@ impl<C: Clock> Scheduler<C> {
     /// Runs that wait because as many as their tenant may have go on already: those
     /// that were asked for last.
     fn beyond_limits(&self) -> BTreeSet<SessionId> {
-        let mut runs: BTreeMap<&Arc<str>, (usize, Vec<(Duration, SessionId)>)> = BTreeMap::new();
+        /// Runs of a tenant, and how many of them go on.
+        #[derive(Default)]
+        struct Runs {
+            most: usize,
+            all: Vec<(Duration, SessionId)>,
+        }
+        let mut tenants: BTreeMap<&Arc<str>, Runs> = BTreeMap::new();
         for &id in &self.at_work {
             let Some(sequence) = self.sequences.get(&id) else { continue };
             let Work::Run(run) = &sequence.work else { continue };
@@ -114,14 +120,14 @@ impl<C: Clock> Scheduler<C> {
             if *max_runs == u32::MAX {
                 continue;
             }
-            let (most, of_tenant) = runs.entry(name).or_default();
-            *most = (*max_runs).max(1) as usize;
-            of_tenant.push((run.wait.asked, id));
+            let runs = tenants.entry(name).or_default();
+            runs.most = (*max_runs).max(1) as usize;
+            runs.all.push((run.wait.asked, id));
         }
-        let beyond = runs.into_values().filter(|(most, of_tenant)| of_tenant.len() > *most);
-        let last = beyond.flat_map(|(most, mut of_tenant)| {
-            of_tenant.sort_unstable();
-            of_tenant.split_off(most)
+        let beyond = tenants.into_values().filter(|runs| runs.all.len() > runs.most);
+        let last = beyond.flat_map(|mut runs| {
+            runs.all.sort_unstable();
+            runs.all.split_off(runs.most)
         });
         last.map(|(_, id)| id).collect()
     }

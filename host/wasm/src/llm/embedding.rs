@@ -78,9 +78,7 @@ impl LlmView<'_> {
                 limits::bytes(most)
             )));
         }
-        if let Err(error) = self.state.may_read() {
-            return Err(error);
-        }
+        self.state.may_read()?;
         let tokens: usize = inputs.iter().map(Vec::len).sum();
         let options = EmbedOptions { pooling, tenant: self.tenant(), priority: Priority::Interactive };
         let computed = lease.embed(inputs, options).await;
