@@ -17,6 +17,8 @@ mod bad_requests;
 mod batching;
 mod clients;
 mod hang_up;
+mod hostile;
+mod limits_table;
 mod made;
 mod models;
 mod prefix;

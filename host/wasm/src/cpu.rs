@@ -7,8 +7,8 @@
 //! says that the poll is over. All the thread did between is work for this
 //! store. What is done for it elsewhere is measured there and charged.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -16,6 +16,7 @@ use wasmtime::CallHook;
 
 use crate::error::CpuUsedUp;
 use crate::outcome::{Outcome, Stopped};
+use crate::turns::Place;
 
 /// Not running.
 const STOPPED: u64 = u64::MAX;
@@ -43,6 +44,8 @@ pub(crate) struct CpuClock {
     since: AtomicU64,
     /// A [`Counting`].
     counting: AtomicU8,
+    /// The store's turn at computing, for this poll.
+    place: Mutex<Option<Place>>,
 }
 
 impl CpuClock {
@@ -53,6 +56,7 @@ impl CpuClock {
             spent: AtomicU64::new(0),
             since: AtomicU64::new(STOPPED),
             counting: AtomicU8::new(Counting::Polls as u8),
+            place: Mutex::default(),
         }
     }
 
@@ -100,10 +104,19 @@ impl CpuClock {
         Ok(())
     }
 
+    /// The store computes in a turn of its own until the poll is over.
+    ///
+    /// Not in a poll whose end nobody tells, or the turn would last while the guest
+    /// waits: whoever yields first takes it in the next one.
+    pub(crate) fn take_turn(&self, place: Option<Place>) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }
+
     /// A poll of the store is over: the thread is others' now. `next` counts in
     /// the next one.
     pub(crate) fn end_poll(&self, next: Counting) {
         self.stop();
+        self.take_turn(None);
         self.counting.store(next as u8, Ordering::Relaxed);
     }
 

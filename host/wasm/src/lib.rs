@@ -35,7 +35,9 @@ mod outcome;
 mod secret;
 mod stdio;
 mod store;
+mod threads;
 mod tick;
+mod turns;
 mod variables;
 
 pub use body::{BodyError, ResponseBody};

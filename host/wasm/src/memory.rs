@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn all_memories_count_together() {
-        let mut limiter = MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
+        let mut limiter =
+            MemoryLimiter::new(&Limits { memory_bytes: 100, ..Limits::default() }, &Tenant::sole(), Arc::default());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
         assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory");
         assert!(limiter.outcome.memory_refused());
@@ -131,6 +132,18 @@ mod tests {
         assert!(!limiter.outcome.memory_refused());
         limiter.memory_grow_failed(wasmtime::format_err!("no room")).unwrap();
         assert!(limiter.outcome.memory_refused());
+    }
+
+    #[test]
+    fn tables_count_together() {
+        let limits = Limits { table_elements: 100, ..Limits::default() };
+        let mut limiter = MemoryLimiter::new(&limits, &Tenant::sole(), Arc::default());
+        assert!(limiter.table_growing(0, 60, None).unwrap());
+        assert!(!limiter.table_growing(0, 60, None).unwrap(), "a second table");
+        assert!(limiter.outcome.memory_refused());
+        assert!(limiter.table_growing(0, 40, None).unwrap());
+        limiter.table_grow_failed(wasmtime::format_err!("no room")).unwrap();
+        assert!(limiter.table_growing(60, 100, None).unwrap(), "what failed is given back");
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use nala_engine::pool::AcquireError;
 use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind};
-use nala_tenant::Stock;
-use tokio::sync::Semaphore;
+use nala_tenant::{Stock, Tenant};
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -14,6 +13,7 @@ use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::{LlmView, convert};
 use crate::cpu::{CpuClock, measure};
 use crate::limits;
+use crate::turns::Turns;
 
 /// Text up to so many bytes is tokenised at once. Longer text waits for its turn
 /// and is tokenised on a thread for blocking work, so that no worker of the
@@ -57,11 +57,12 @@ fn unavailable(error: &AcquireError) -> Error {
 
 /// Works on a long text when there is a turn, and charges the guest for it.
 async fn apart<T: Send + 'static>(
-    turns: Arc<Semaphore>,
+    turns: &Turns,
+    tenant: &Arc<Tenant>,
     cpu: &CpuClock,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    let turn = turns.acquire_owned().await?;
+    let turn = turns.texts.take(tenant, cpu.used()).await;
     let measured = tokio::task::spawn_blocking(move || {
         // Kept to the end of the work, also when nobody waits for it any more.
         let _turn = turn;
@@ -181,7 +182,7 @@ impl HostModel for LlmView<'_> {
         };
         let tokens = match bytes {
             ..=TEXT_AT_ONCE => encode(),
-            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, encode).await?,
+            _ => apart(&self.state.models.turns, &self.state.account.tenant, self.cpu, encode).await?,
         };
         Ok(tokens.map_err(convert::error))
     }
@@ -207,7 +208,7 @@ impl HostModel for LlmView<'_> {
         };
         match count {
             ..=TOKENS_AT_ONCE => Ok(decode()),
-            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, decode).await,
+            _ => apart(&self.state.models.turns, &self.state.account.tenant, self.cpu, decode).await,
         }
     }
 
