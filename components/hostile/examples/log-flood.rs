@@ -1,4 +1,4 @@
-//! Writes a hundred megabytes into the log: in lines (`/lines`), in one line (`/line`), or
+//! Writes ten mebibytes into the log: in lines (`/lines`), in one line (`/line`), or
 //! lines that look like another's (`/forged`).
 
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::io::Write;
 use hostile::wasi::http::types::ResponseOutparam;
 use hostile::{Asked, answer};
 
-const BYTES: usize = 100 << 20;
+const BYTES: usize = 10 << 20;
 
 fn handle(asked: Asked, out: ResponseOutparam) {
     match asked.way.as_str() {

@@ -19,6 +19,8 @@ use tokio::sync::oneshot;
 const PART: u32 = 8;
 /// and so much at once, as for the rendering of a prompt.
 const AT_ONCE: Duration = Duration::from_millis(50);
+/// Grammars that are being compiled at a time: a compiler has as many threads.
+const GRAMMARS: usize = 2;
 
 /// The turns of one runtime.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Turns {
     pub(crate) cpu: Queue,
     /// At work on long texts, which blocks a thread.
     pub(crate) texts: Queue,
+    /// At the compiler of grammars, whose own queue is first come, first served.
+    pub(crate) grammars: Queue,
     debts: Mutex<BTreeMap<TenantName, Debt>>,
 }
 
@@ -38,9 +42,13 @@ struct Debt {
 }
 
 impl Turns {
-    /// So many places at computing, and at work on texts; at least one of each.
+    /// So many places at computing, and for each tenant at work on texts; at least one
+    /// of each.
     pub(crate) fn new(cpu: usize, texts: usize) -> Self {
-        Self { cpu: Queue::new(cpu), texts: Queue::new(texts), debts: Mutex::default() }
+        // A turn at computing is short, and the next one is another's. Texts and grammars
+        // may take seconds, so that no tenant can have all places.
+        let (cpu, texts, grammars) = (Queue::new(cpu, cpu), Queue::new(texts + 1, texts), Queue::new(GRAMMARS, 1));
+        Self { cpu, texts, grammars, debts: Mutex::default() }
     }
 
     /// Notes that a guest of the tenant has computed for so long. Whether it may go on
@@ -63,12 +71,15 @@ pub(crate) struct Queue(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     places: usize,
+    /// Places that one tenant may have at a time.
+    of_one: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    taken: usize,
+    /// Places that are taken, by tenant.
+    taken: BTreeMap<TenantName, usize>,
     /// Those who wait, in the order in which they came.
     waiting: Vec<Waiting>,
     /// For how many nanoseconds each tenant has had places, divided by its weight.
@@ -95,8 +106,8 @@ pub(crate) struct Place {
 }
 
 impl Queue {
-    fn new(places: usize) -> Self {
-        Self(Arc::new(Shared { places: places.max(1), state: Mutex::default() }))
+    fn new(places: usize, of_one: usize) -> Self {
+        Self(Arc::new(Shared { places: places.max(1), of_one: of_one.max(1), state: Mutex::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -130,20 +141,23 @@ impl Queue {
     /// Who is next, if there is a place. It is taken.
     fn next(&self) -> Option<Waiting> {
         let mut state = self.state();
-        if state.taken >= self.0.places {
+        if state.taken.values().sum::<usize>() >= self.0.places {
             return None;
         }
         // Guests may have been ended while they waited.
         state.waiting.retain(|waiting| !waiting.place.is_closed());
         let had = |waiting: &Waiting| state.had.get(waiting.tenant.name()).copied().unwrap_or_default();
+        let has = |waiting: &Waiting| state.taken.get(waiting.tenant.name()).copied().unwrap_or_default();
         // Of equals the first one.
         let (at, level) = (state.waiting.iter().enumerate())
+            .filter(|(_, waiting)| has(waiting) < self.0.of_one)
             .map(|(at, waiting)| (at, (had(waiting), waiting.used)))
             .min_by_key(|(_, rank)| *rank)
             .map(|(at, (had, _))| (at, had))?;
         state.level = state.level.max(level);
-        state.taken += 1;
-        Some(state.waiting.remove(at))
+        let next = state.waiting.remove(at);
+        *state.taken.entry(next.tenant.name().clone()).or_default() += 1;
+        Some(next)
     }
 
     /// How many wait.
@@ -157,7 +171,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         {
             let mut state = self.queue.state();
-            state.taken = state.taken.saturating_sub(1);
+            if let Some(taken) = state.taken.get_mut(self.tenant.name()) {
+                *taken = taken.saturating_sub(1);
+            }
             let nanos = u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let had = state.had.entry(self.tenant.name().clone()).or_default();
             *had = had.saturating_add(nanos / u64::from(self.tenant.weight().get()));
@@ -246,6 +262,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn nobody_has_all_places_where_a_turn_is_long() {
+        let (turns, tenants) = (Turns::new(1, 2), tenants(&[1, 1]));
+        let take = |n: usize| turns.texts.take(&tenants[n], Duration::ZERO);
+        let held = [take(0).await, take(0).await];
+        let mut third = Box::pin(take(0));
+        assert!(poll(&mut third).is_none(), "it has two");
+        assert!(poll(&mut Box::pin(take(1))).is_some(), "another has room");
+        drop(held);
+        assert!(poll(&mut third).is_some());
+    }
+
+    #[tokio::test]
     async fn who_no_longer_waits_keeps_no_place() {
         let (turns, tenants) = (Turns::new(1, 1), tenants(&[1]));
         let place = turns.cpu.take(&tenants[0], Duration::ZERO).await;
@@ -257,13 +285,13 @@ mod tests {
         // One that was let in and gone before it looked.
         let first = turns.cpu.take(&tenants[0], Duration::ZERO).await;
         let mut second = Box::pin(turns.cpu.take(&tenants[0], Duration::ZERO));
-        assert!(futures_poll(&mut second).is_none());
+        assert!(poll(&mut second).is_none());
         drop(first);
         drop(second);
         assert!(turns.cpu.take(&tenants[0], Duration::ZERO).await.is_some());
     }
 
-    fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    fn poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::Pin::new(future).poll(&mut context) {
             std::task::Poll::Ready(output) => Some(output),

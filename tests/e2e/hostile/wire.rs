@@ -4,8 +4,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use nala_e2e::hostile::Site;
-
 /// What came back on a connection.
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -96,7 +94,8 @@ fn cases(key: &str) -> Vec<Case> {
         closed("a second host", format!("host: other\r\n\r\n{after}")),
         closed("more headers than are read", format!("{}\r\n{after}", "x-a: b\r\n".repeat(2000))).large(),
         closed("a large header", format!("x-a: {}\r\n\r\n{after}", "v".repeat(60 << 10))).large(),
-        case("a body too large", format!("content-length: 999999999\r\n\r\n{after}"), &[413], true),
+        // The rest of it is read for a while, so that the answer is not lost.
+        case("a body too large", format!("content-length: 999999999\r\n\r\n{after}"), &[413], false),
     ]
 }
 

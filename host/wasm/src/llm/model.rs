@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use nala_engine::pool::AcquireError;
 use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind};
-use nala_tenant::{Stock, Tenant};
+use nala_tenant::Stock;
+use tokio::sync::oneshot;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::model::{Caps, Host, HostModel, Info, StateKind as WitStateKind};
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::{LlmView, convert};
+use crate::account::Account;
 use crate::cpu::{CpuClock, measure};
 use crate::limits;
 use crate::turns::Turns;
@@ -55,18 +57,23 @@ fn unavailable(error: &AcquireError) -> Error {
     }
 }
 
-/// Works on a long text when there is a turn, and charges the guest for it.
+/// Works on a long text when there is a turn, and charges the guest for it, or its tenant
+/// where the guest has ended meanwhile.
 async fn apart<T: Send + 'static>(
     turns: &Turns,
-    tenant: &Arc<Tenant>,
+    account: &Arc<Account>,
     cpu: &CpuClock,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    let turn = turns.texts.take(tenant, cpu.used()).await;
-    let measured = tokio::task::spawn_blocking(move || {
+    let turn = turns.texts.take(&account.tenant, cpu.used()).await;
+    let (sender, measured) = oneshot::channel();
+    let account = Arc::clone(account);
+    tokio::task::spawn_blocking(move || {
         // Kept to the end of the work, also when nobody waits for it any more.
         let _turn = turn;
-        measure(work)
+        if let Err((_done, time)) = sender.send(measure(work)) {
+            account.used_cpu(time);
+        }
     });
     let (done, time) = measured.await?;
     cpu.charge(time);
@@ -182,7 +189,7 @@ impl HostModel for LlmView<'_> {
         };
         let tokens = match bytes {
             ..=TEXT_AT_ONCE => encode(),
-            _ => apart(&self.state.models.turns, &self.state.account.tenant, self.cpu, encode).await?,
+            _ => apart(&self.state.models.turns, &self.state.account, self.cpu, encode).await?,
         };
         Ok(tokens.map_err(convert::error))
     }
@@ -208,7 +215,7 @@ impl HostModel for LlmView<'_> {
         };
         match count {
             ..=TOKENS_AT_ONCE => Ok(decode()),
-            _ => apart(&self.state.models.turns, &self.state.account.tenant, self.cpu, decode).await,
+            _ => apart(&self.state.models.turns, &self.state.account, self.cpu, decode).await,
         }
     }
 
