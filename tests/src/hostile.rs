@@ -106,7 +106,7 @@ impl Site {
     /// Asks as `good` for a word from the model's mouth.
     pub fn good_completes(&self) {
         let answer = complete(&self.host.url("/v1/chat/completions"), &self.good);
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.status, 200, "{}\n{}", answer.text, self.host.log());
         assert!(answer.text.contains("Paris"), "{}", answer.text);
     }
 

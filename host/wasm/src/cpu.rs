@@ -104,10 +104,14 @@ impl CpuClock {
         Ok(())
     }
 
-    /// The store computes in a turn of its own until the poll is over.
-    ///
-    /// Not in a poll whose end nobody tells, or the turn would last while the guest
-    /// waits: whoever yields first takes it in the next one.
+    /// Whether somebody will say that this poll is over.
+    pub(crate) fn end_is_told(&self) -> bool {
+        self.counting.load(Ordering::Relaxed) == Counting::Polls as u8
+    }
+
+    /// The store computes in a turn of its own until the poll is over. To be called in a
+    /// poll whose [end is told](Self::end_is_told): else the turn would last while the
+    /// guest waits.
     pub(crate) fn take_turn(&self, place: Option<Place>) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
@@ -122,7 +126,7 @@ impl CpuClock {
 
     /// Follows the guest over a border.
     pub(crate) fn cross(&self, hook: CallHook) {
-        let only_guest = self.counting.load(Ordering::Relaxed) == Counting::Guest as u8;
+        let only_guest = !self.end_is_told();
         match hook {
             CallHook::CallingHost | CallHook::ReturningFromWasm if only_guest => self.stop(),
             _ => self.start(),
@@ -215,7 +219,9 @@ mod tests {
     #[test]
     fn where_the_end_of_a_poll_is_not_told_the_guest_counts() {
         let clock = clock();
+        assert!(clock.end_is_told());
         clock.end_poll(Counting::Guest);
+        assert!(!clock.end_is_told());
         clock.cross(CallHook::CallingWasm);
         spin();
         clock.cross(CallHook::CallingHost);

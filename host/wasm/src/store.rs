@@ -125,6 +125,9 @@ impl Blueprint {
                 // wasmtime's plain one may be polled again at once.
                 tokio::task::yield_now().await;
                 if waits {
+                    while !cpu.end_is_told() {
+                        tokio::task::yield_now().await;
+                    }
                     cpu.take_turn(turns.cpu.take(&tenant, used).await);
                 }
                 cpu.start();
