@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
 use crate::paths;
 
@@ -24,13 +24,38 @@ pub fn ask() -> PathBuf {
     guest("components", "ask")
 }
 
+/// A hostile guest: an example of `components/hostile`, or a text file there.
+pub fn hostile(name: &str) -> PathBuf {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let target = build_with("components", &["--package", "hostile", "--features", "guests", "--examples"]);
+        let folder = target.join("wasm32-wasip2/release/examples");
+        for text in std::fs::read_dir(paths::root().join("components/hostile")).expect("the folder can be read") {
+            let text = text.expect("an entry").path();
+            if text.extension().is_some_and(|ending| ending == "wat") {
+                let wasm = wat::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", text.display()));
+                let name = text.file_stem().expect("a name").to_string_lossy().replace('-', "_");
+                std::fs::write(folder.join(format!("{name}.wasm")), wasm).expect("target/ can be written");
+            }
+        }
+        folder
+    });
+    let wasm = BUILT.join(format!("{}.wasm", name.replace('-', "_")));
+    assert!(wasm.is_file(), "{} was not built", wasm.display());
+    wasm
+}
+
 fn build(folder: &str) -> PathBuf {
+    build_with(folder, &[])
+}
+
+fn build_with(folder: &str, what: &[&str]) -> PathBuf {
     let workspace = paths::root().join(folder);
     let target = workspace.join("target");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .args(["build", "--release", "--quiet", "--target", "wasm32-wasip2", "--manifest-path"])
         .arg(workspace.join("Cargo.toml"))
+        .args(what)
         .arg("--target-dir")
         .arg(&target);
     for (name, _) in std::env::vars_os() {

@@ -33,6 +33,19 @@ enum Which {
     /// Arguments after `--` go to the benchmark: `--only`, `--rounds`,
     /// `--tokens`, `--streams`, `--help`.
     Peer(peer::Args),
+    /// What a tenant notices of hostile neighbours
+    ///
+    /// Arguments after `--` go to the benchmark: `--rounds`, `--seconds`,
+    /// `--connections`, `--only`.
+    Neighbours(Neighbours),
+}
+
+/// Arguments of `bench neighbours`.
+#[derive(clap::Args)]
+struct Neighbours {
+    /// For the benchmark binary
+    #[arg(last = true)]
+    rest: Vec<OsString>,
 }
 
 /// Runs the verb.
@@ -43,6 +56,7 @@ pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
     setup::prepare(repo, Purpose::Run)?;
     match &args.which {
         None => measure(repo, "serving", &args.rest),
+        Some(Which::Neighbours(neighbours)) => measure(repo, "neighbours", &neighbours.rest),
         Some(Which::Peer(peer)) => {
             // First: what cannot be had is better known before minutes of building.
             let command = peer.command(repo)?;
@@ -90,6 +104,10 @@ mod tests {
         let args = parse("bench -- --rounds 3");
         assert!(args.which.is_none());
         assert_eq!(args.rest, ["--rounds", "3"]);
+
+        let args = parse("bench neighbours -- --only spin");
+        let Some(Which::Neighbours(neighbours)) = args.which else { panic!("another benchmark") };
+        assert_eq!(neighbours.rest, ["--only", "spin"]);
 
         let args = parse("bench peer --backend icelake -- --only tree");
         let Some(Which::Peer(peer)) = args.which else { panic!("another benchmark") };

@@ -11,7 +11,9 @@ pub struct HttpConfig {
     /// Largest sum of header names and values of a request, in bytes. More is
     /// answered with 431.
     pub max_header_bytes: usize,
-    /// Connections open at once. One more is told 503 and closed.
+    /// Connections open at once. One more is told 503 and closed, and so is one of a
+    /// client that has three quarters of them already: an IPv4 address, or a /64 of
+    /// IPv6. (A proxy in front is one client.)
     pub max_connections: usize,
     /// Requests running at once on one HTTP/2 connection.
     pub max_streams: u32,
@@ -37,6 +39,13 @@ pub struct HttpConfig {
     /// say 503, so that load balancers can turn away first. Zero closes the
     /// listener at once.
     pub lame_duck: Duration,
+}
+
+impl HttpConfig {
+    /// Connections that one client may have open.
+    pub(crate) fn connections_of_one(&self) -> usize {
+        self.max_connections - self.max_connections / 4
+    }
 }
 
 impl Default for HttpConfig {

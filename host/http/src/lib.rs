@@ -22,6 +22,7 @@ mod activity;
 mod admin;
 mod body;
 mod check;
+mod clients;
 mod config;
 mod connection;
 mod error;

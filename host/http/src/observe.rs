@@ -148,7 +148,8 @@ impl Body for ObservedBody {
             }
             Poll::Ready(Some(Err(error))) => {
                 this.record.ending = Ending::Failed;
-                tracing::warn!(%error, "a response broke off");
+                // Whoever made the body tells of it, and knows more.
+                tracing::debug!(%error, "a response broke off");
             }
             Poll::Ready(None) => this.record.ending = Ending::Complete,
             Poll::Pending => {}

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tracing::Level;
 
+use crate::clients::Clients;
 use crate::config::HttpConfig;
 use crate::connection::{self, Ends};
 use crate::error::{BindError, HostError};
@@ -106,6 +107,7 @@ impl Server {
             builder: Arc::new(connection::builder(&self.config)),
             // More than a semaphore can count is as good as no limit.
             slots: Arc::new(Semaphore::new(self.config.max_connections.min(Semaphore::MAX_PERMITS))),
+            clients: Clients::default(),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
             tasks: TaskTracker::new(),
             ends: Ends::default(),
@@ -126,6 +128,7 @@ struct Accepting<H> {
     shared: Arc<Shared<H>>,
     builder: Arc<hyper_util::server::conn::auto::Builder<StreamExecutor>>,
     slots: Arc<Semaphore>,
+    clients: Clients,
     refusals: Arc<Semaphore>,
     tasks: TaskTracker,
     ends: Ends,
@@ -172,7 +175,10 @@ impl<H: Handler> Accepting<H> {
     }
 
     fn admit(&self, stream: TcpStream, peer: SocketAddr) {
-        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
+        let most = self.shared.config.connections_of_one();
+        let of_client = self.clients.enter(peer.ip(), most);
+        let slot = of_client.and_then(|one| Some((one, self.slots.clone().try_acquire_owned().ok()?)));
+        let Some(slot) = slot else {
             self.shared.metrics.connections_refused.inc();
             tracing::debug!(%peer, "too many connections; refused");
             if let Ok(refusal) = self.refusals.clone().try_acquire_owned() {

@@ -101,7 +101,7 @@ impl<H: Handler> Shared<H> {
         if let Some(error) = fault.get() {
             return Err(error.to_host_error());
         }
-        handled.unwrap_or_else(|_| {
+        let answer = handled.unwrap_or_else(|_| {
             self.metrics.panics.inc();
             tracing::error!("a handler panicked");
             Err(HostError::new(
@@ -109,8 +109,24 @@ impl<H: Handler> Shared<H> {
                 "internal_error",
                 "The server failed on this request; its log says more.",
             ))
-        })
+        });
+        answer.and_then(last_word)
     }
+}
+
+/// A handler's answer ends its request. An interim one (RFC 9110, section 15.2) would have
+/// the client take what comes next on the connection for something else: behind a 101 a
+/// proxy lets all bytes through, those of other clients' requests too.
+fn last_word(response: Response<ResponseBody>) -> Result<Response<ResponseBody>, HostError> {
+    if !response.status().is_informational() {
+        return Ok(response);
+    }
+    let status = response.status().as_u16();
+    Err(HostError::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "interim_status",
+        format!("The handler answered with the status {status}, which is no answer; it must be 200 or more."),
+    ))
 }
 
 fn linger(request: &Request<Incoming>) -> Linger {

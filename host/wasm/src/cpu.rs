@@ -7,8 +7,8 @@
 //! says that the poll is over. All the thread did between is work for this
 //! store. What is done for it elsewhere is measured there and charged.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -16,6 +16,7 @@ use wasmtime::CallHook;
 
 use crate::error::CpuUsedUp;
 use crate::outcome::{Outcome, Stopped};
+use crate::turns::Place;
 
 /// Not running.
 const STOPPED: u64 = u64::MAX;
@@ -43,6 +44,8 @@ pub(crate) struct CpuClock {
     since: AtomicU64,
     /// A [`Counting`].
     counting: AtomicU8,
+    /// The store's turn at computing, for this poll.
+    place: Mutex<Option<Place>>,
 }
 
 impl CpuClock {
@@ -53,6 +56,7 @@ impl CpuClock {
             spent: AtomicU64::new(0),
             since: AtomicU64::new(STOPPED),
             counting: AtomicU8::new(Counting::Polls as u8),
+            place: Mutex::default(),
         }
     }
 
@@ -100,16 +104,29 @@ impl CpuClock {
         Ok(())
     }
 
+    /// Whether somebody will say that this poll is over.
+    pub(crate) fn end_is_told(&self) -> bool {
+        self.counting.load(Ordering::Relaxed) == Counting::Polls as u8
+    }
+
+    /// The store computes in a turn of its own until the poll is over. To be called in a
+    /// poll whose [end is told](Self::end_is_told): else the turn would last while the
+    /// guest waits.
+    pub(crate) fn take_turn(&self, place: Option<Place>) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }
+
     /// A poll of the store is over: the thread is others' now. `next` counts in
     /// the next one.
     pub(crate) fn end_poll(&self, next: Counting) {
         self.stop();
+        self.take_turn(None);
         self.counting.store(next as u8, Ordering::Relaxed);
     }
 
     /// Follows the guest over a border.
     pub(crate) fn cross(&self, hook: CallHook) {
-        let only_guest = self.counting.load(Ordering::Relaxed) == Counting::Guest as u8;
+        let only_guest = !self.end_is_told();
         match hook {
             CallHook::CallingHost | CallHook::ReturningFromWasm if only_guest => self.stop(),
             _ => self.start(),
@@ -202,7 +219,9 @@ mod tests {
     #[test]
     fn where_the_end_of_a_poll_is_not_told_the_guest_counts() {
         let clock = clock();
+        assert!(clock.end_is_told());
         clock.end_poll(Counting::Guest);
+        assert!(!clock.end_is_told());
         clock.cross(CallHook::CallingWasm);
         spin();
         clock.cross(CallHook::CallingHost);

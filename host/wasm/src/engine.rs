@@ -11,7 +11,9 @@ use wasmtime::{Cache, Config, Engine, PoolingAllocationConfig};
 
 use crate::cache::CompileCache;
 use crate::metrics::RuntimeMetrics;
+use crate::threads::GuestThreads;
 use crate::tick::Ticker;
+use crate::turns::Turns;
 
 /// Settings of a [`Runtime`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,9 @@ pub struct RuntimeConfig {
     /// The most long texts that are tokenised at a time, over all guests. More
     /// of them wait their turn.
     pub tokenisers: usize,
+    /// Threads that run guests. All but one may be taken by guests that compute
+    /// without end.
+    pub guest_threads: usize,
 }
 
 impl Default for RuntimeConfig {
@@ -41,6 +46,7 @@ impl Default for RuntimeConfig {
             max_memory_bytes: 1 << 30,
             admission_wait: Duration::from_millis(500),
             tokenisers: std::thread::available_parallelism().map_or(1, usize::from),
+            guest_threads: std::thread::available_parallelism().map_or(2, usize::from).max(2),
         }
     }
 }
@@ -64,7 +70,7 @@ pub enum StartError {
     #[error("the WebAssembly engine cannot be set up: {0}")]
     Engine(String),
     /// The operating system gave no thread.
-    #[error("no thread for the epoch clock: {0}")]
+    #[error("no thread for guests or their clock: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -75,8 +81,10 @@ pub struct Runtime {
     pub(crate) config: Arc<RuntimeConfig>,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) room: Arc<Semaphore>,
-    /// Turns at work on long texts.
-    pub(crate) tokenisers: Arc<Semaphore>,
+    /// Turns at computing, and at work on long texts.
+    pub(crate) tokenisers: Arc<Turns>,
+    /// Where guests run.
+    pub(crate) threads: Arc<GuestThreads>,
     /// For whom a component works that is loaded for no other tenant.
     pub(crate) owner: Arc<Tenant>,
     cache: Option<Cache>,
@@ -93,10 +101,11 @@ impl Runtime {
         let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
-        let tokenisers = Arc::new(Semaphore::new(config.tokenisers.max(1)));
+        let tokenisers = Arc::new(Turns::new(config.guest_threads.saturating_sub(1), config.tokenisers));
+        let threads = Arc::new(GuestThreads::start(config.guest_threads)?);
         let metrics = RuntimeMetrics::default();
         let owner = Tenant::sole();
-        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, owner, cache, ticker })
+        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, threads, owner, cache, ticker })
     }
 
     /// The settings in force.

@@ -27,12 +27,14 @@ use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outbound::Depth;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
+use crate::threads::GuestThreads;
 
 /// A handler, ready to answer requests. A cheap handle: clones share it.
 #[derive(Clone)]
 pub struct App {
     proxy: ProxyHandler<Instances>,
     room: Arc<Semaphore>,
+    threads: Arc<GuestThreads>,
     admission_wait: Duration,
 }
 
@@ -59,8 +61,8 @@ impl App {
     pub(crate) fn new(runtime: &Runtime, blueprint: Blueprint, pre: ProxyPre<StoreData>) -> Result<Self, LoadError> {
         let metrics = runtime.metrics.clone();
         let proxy = ProxyHandler::new(Instances { blueprint, pre, metrics });
-        let room = Arc::clone(&runtime.room);
-        Ok(Self { proxy, room, admission_wait: runtime.config.admission_wait })
+        let (room, threads) = (Arc::clone(&runtime.room), Arc::clone(&runtime.threads));
+        Ok(Self { proxy, room, threads, admission_wait: runtime.config.admission_wait })
     }
 
     /// The component's name.
@@ -79,7 +81,8 @@ impl App {
         let granted = Arc::new(blueprint.granted.with(own));
         let blueprint = Blueprint { account, granted, ..blueprint.clone() };
         let proxy = ProxyHandler::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
-        Self { proxy, room: Arc::clone(&self.room), admission_wait: self.admission_wait }
+        let (room, threads) = (Arc::clone(&self.room), Arc::clone(&self.threads));
+        Self { proxy, room, threads, admission_wait: self.admission_wait }
     }
 
     /// Whose requests it answers.
@@ -141,7 +144,7 @@ impl App {
             });
             counted.map_err(|e| WireError::InternalError(Some(e.to_string()))).boxed_unsync()
         });
-        match self.proxy.handle(Arc::clone(&control), request).await {
+        match self.threads.within(self.proxy.handle(Arc::clone(&control), request)).await {
             Ok(response) => {
                 let (app, account) = (Arc::clone(&blueprint.app), Arc::clone(account));
                 Ok(response.map(|body| ResponseBody::new(body, guard, app, account, admissions)))

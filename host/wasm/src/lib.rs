@@ -38,7 +38,9 @@ mod secret;
 mod spin_llm;
 mod stdio;
 mod store;
+mod threads;
 mod tick;
+mod turns;
 mod variables;
 
 pub use body::{BodyError, ResponseBody};

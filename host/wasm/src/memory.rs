@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn tables_count_together() {
+        let limits = Limits { table_elements: 100, ..Limits::default() };
+        let mut limiter = MemoryLimiter::new(&limits, &Account::sole(), Arc::default());
+        assert!(limiter.table_growing(0, 60, None).unwrap());
+        assert!(!limiter.table_growing(0, 60, None).unwrap(), "a second table");
+        assert!(limiter.outcome.memory_refused());
+        assert!(limiter.table_growing(0, 40, None).unwrap());
+        limiter.table_grow_failed(wasmtime::format_err!("no room")).unwrap();
+        assert!(limiter.table_growing(60, 100, None).unwrap(), "what failed is given back");
+    }
+
+    #[test]
     fn the_modules_own_maximum_is_not_our_refusal() {
         let mut limiter = MemoryLimiter::new(&Limits::default(), &Account::sole(), Arc::default());
         assert!(!limiter.memory_growing(0, 60, Some(50)).unwrap());

@@ -1,6 +1,7 @@
 //! What a store holds, and how one is set up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
@@ -122,14 +123,25 @@ impl Blueprint {
             Ok(())
         });
         store.set_epoch_deadline(SLICE_TICKS);
+        let (turns, tenant) = (Arc::clone(&self.models.turns), Arc::clone(&account.tenant));
+        let mut noted = Duration::ZERO;
         store.epoch_deadline_callback(move |_| {
             cpu.check()?;
-            // Tokio's own yield puts the task behind all others that are ready;
-            // wasmtime's plain one may be polled again at once.
             cpu.stop();
-            let cpu = Arc::clone(&cpu);
+            let used = cpu.used();
+            let computed = used.saturating_sub(std::mem::replace(&mut noted, used));
+            let waits = !turns.may_go_on(&tenant, computed);
+            let (cpu, turns, tenant) = (Arc::clone(&cpu), Arc::clone(&turns), Arc::clone(&tenant));
             let rest = async move {
+                // Tokio's own yield puts the task behind all others that are ready;
+                // wasmtime's plain one may be polled again at once.
                 tokio::task::yield_now().await;
+                if waits {
+                    while !cpu.end_is_told() {
+                        tokio::task::yield_now().await;
+                    }
+                    cpu.take_turn(turns.cpu.take(&tenant, used).await);
+                }
                 cpu.start();
             };
             Ok(UpdateDeadline::YieldCustom(SLICE_TICKS, Box::pin(rest)))

@@ -189,6 +189,18 @@ async fn a_limit_that_is_reached_at_the_start_is_named() {
     }
 }
 
+#[test]
+fn more_core_instances_than_may_be_are_not_made() {
+    let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+    let component = |count: usize| {
+        let instances = "(core instance (instantiate $m))".repeat(count);
+        wat::parse_str(format!("(component (core module $m) {instances})")).unwrap()
+    };
+    assert!(runtime.compile("few", Source::Bytes(&component(64))).is_ok());
+    let text = runtime.compile("many", Source::Bytes(&component(65))).err().unwrap().to_string();
+    assert!(text.contains("cannot be compiled") && text.contains("64"), "{text}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn printing_is_bounded_and_harms_nobody() {
     let bench = Bench::new(tight());

@@ -122,7 +122,8 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
 fn runtime(args: &CodeArgs) -> Vec<Setting> {
     let section = "components";
     let setting = |name, value, meaning| Setting { section, name, value, meaning };
-    let RuntimeConfig { tick, instances, max_memory_bytes, admission_wait, tokenisers, .. } = RuntimeConfig::default();
+    let RuntimeConfig { tick, instances, max_memory_bytes, admission_wait, tokenisers, guest_threads, cache: _ } =
+        RuntimeConfig::default();
     let cache = match serve::cache(args) {
         CompileCache::Off => "off".to_owned(),
         CompileCache::Directory(dir) => dir.display().to_string(),
@@ -132,6 +133,7 @@ fn runtime(args: &CodeArgs) -> Vec<Setting> {
         setting("instances", instances.to_string(), "requests handled at a time"),
         setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 429"),
         setting("tokenisers", tokenisers.to_string(), "long texts turned into tokens at a time"),
+        setting("guest_threads", guest_threads.to_string(), "threads that run components, and step back behind others"),
         setting("tick", seconds(tick), "grain of CPU limits and of turns between guests"),
         setting("max_memory", mebibytes(max_memory_bytes as u64), "the most memory a component can be given"),
     ]

@@ -70,6 +70,13 @@ impl Client {
         Self(TcpStream::connect(addr).await.unwrap())
     }
 
+    /// From another address of this machine.
+    pub(crate) async fn connect_from(from: std::net::IpAddr, addr: SocketAddr) -> Self {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(from, 0)).unwrap();
+        Self(socket.connect(addr).await.unwrap())
+    }
+
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).await.unwrap();
     }

@@ -214,6 +214,25 @@ async fn one_connection_too_many_is_told_so() {
 }
 
 #[tokio::test]
+async fn one_client_cannot_have_all_connections() {
+    let config = HttpConfig { max_connections: 4, ..HttpConfig::default() };
+    let server = start(config, handler_fn(|_| async { Ok(text("fine")) })).await;
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(server.addr).await;
+        client.get("/").await;
+        client.until("fine").await;
+        kept.push(client);
+    }
+    let mut refused = Client::connect(server.addr).await;
+    refused.get("/").await;
+    assert!(refused.rest().await.contains("too_many_connections"));
+    let mut other = Client::connect_from("127.0.0.2".parse().unwrap(), server.addr).await;
+    other.get("/").await;
+    other.until("fine").await;
+}
+
+#[tokio::test]
 async fn a_client_that_reads_nothing_is_cut() {
     let config = HttpConfig { write_timeout: Duration::from_millis(200), ..HttpConfig::default() };
     let (dropped, gone) = tokio::sync::oneshot::channel::<()>();

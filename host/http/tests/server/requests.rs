@@ -71,6 +71,26 @@ async fn a_limit_past_all_counting_is_no_panic() {
 }
 
 #[tokio::test]
+async fn a_handler_cannot_switch_protocols() {
+    let handler = handler_fn(|request: http::Request<_>| async move {
+        let status: u16 = request.uri().path().trim_start_matches('/').parse().unwrap();
+        let mut response = text("fine");
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        Ok(response)
+    });
+    let server = start(HttpConfig::default(), handler).await;
+    for status in [100, 101, 103, 199] {
+        let mut client = Client::connect(server.addr).await;
+        client.get(&format!("/{status}")).await;
+        let answer = client.until("interim_status").await;
+        assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+        // The connection is as it was.
+        client.get("/200").await;
+        client.until("fine").await;
+    }
+}
+
+#[tokio::test]
 async fn connect_is_refused() {
     let server = start(HttpConfig::default(), handler_fn(|_| async { Ok(text("fine")) })).await;
     let mut client = Client::connect(server.addr).await;

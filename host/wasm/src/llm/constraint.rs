@@ -1,5 +1,8 @@
 //! The interface `constraint`.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use nala_engine::{Grammar, GrammarSource, Lease};
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -9,6 +12,8 @@ use super::bindings::nala::llm::types::Error;
 use super::model::ModelHandle;
 use super::share::GrammarBytes;
 use super::{LlmView, convert};
+use crate::account::Account;
+use crate::turns::Place;
 
 /// A grammar that a guest has compiled.
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
@@ -18,6 +23,20 @@ pub struct GrammarHandle {
     _lease: Lease,
     /// Its part of what the store may hold.
     pub(super) bytes: GrammarBytes,
+}
+
+/// A grammar that is being compiled. The time is no CPU time of the request, which waits,
+/// and that of its tenant all the same, also where the guest ends meanwhile.
+struct Compiling {
+    account: Arc<Account>,
+    begin: Instant,
+    _turn: Option<Place>,
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        self.account.used_cpu(self.begin.elapsed());
+    }
 }
 
 impl Host for LlmView<'_> {}
@@ -36,8 +55,13 @@ impl HostGrammar for LlmView<'_> {
             Source::Lark(text) => GrammarSource::Lark(text),
             Source::Gbnf(text) => GrammarSource::Gbnf(text),
         };
+        let account = Arc::clone(&self.state.account);
+        let turn = self.state.models.turns.grammars.take(&account.tenant, self.cpu.used()).await;
+        let compiling = Compiling { account, begin: Instant::now(), _turn: turn };
         // Done on the compiler's own threads; the guest waits.
-        let grammar = match lease.compile_grammar(source).await {
+        let compiled = lease.compile_grammar(source).await;
+        drop(compiling);
+        let grammar = match compiled {
             Ok(grammar) => grammar,
             Err(error) => return Ok(Err(convert::error(error))),
         };

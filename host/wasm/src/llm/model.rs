@@ -5,15 +5,17 @@ use std::sync::Arc;
 use nala_engine::pool::AcquireError;
 use nala_engine::{CACHE_BLOCK, Engine, Lease, Rewind, StateKind};
 use nala_tenant::Stock;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::bindings::nala::llm::model::{Caps, Host, HostModel, Info, StateKind as WitStateKind};
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use super::{LlmView, convert};
+use crate::account::Account;
 use crate::cpu::{CpuClock, measure};
 use crate::limits;
+use crate::turns::Turns;
 
 /// Text up to so many bytes is tokenised at once. Longer text waits for its turn
 /// and is tokenised on a thread for blocking work, so that no worker of the
@@ -74,17 +76,23 @@ fn unavailable(error: &AcquireError) -> Error {
     }
 }
 
-/// Works on a long text when there is a turn, and charges the guest for it.
+/// Works on a long text when there is a turn, and charges the guest for it, or its tenant
+/// where the guest has ended meanwhile.
 async fn apart<T: Send + 'static>(
-    turns: Arc<Semaphore>,
+    turns: &Turns,
+    account: &Arc<Account>,
     cpu: &CpuClock,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    let turn = turns.acquire_owned().await?;
-    let measured = tokio::task::spawn_blocking(move || {
+    let turn = turns.texts.take(&account.tenant, cpu.used()).await;
+    let (sender, measured) = oneshot::channel();
+    let account = Arc::clone(account);
+    tokio::task::spawn_blocking(move || {
         // Kept to the end of the work, also when nobody waits for it any more.
         let _turn = turn;
-        measure(work)
+        if let Err((_done, time)) = sender.send(measure(work)) {
+            account.used_cpu(time);
+        }
     });
     let (done, time) = measured.await?;
     cpu.charge(time);
@@ -144,7 +152,7 @@ impl LlmView<'_> {
     ) -> Result<T> {
         match bytes {
             ..=TEXT_AT_ONCE => Ok(work()),
-            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, work).await,
+            _ => apart(&self.state.models.turns, &self.state.account, self.cpu, work).await,
         }
     }
 
@@ -235,7 +243,7 @@ impl HostModel for LlmView<'_> {
         };
         match count {
             ..=TOKENS_AT_ONCE => Ok(decode()),
-            _ => apart(Arc::clone(&self.state.models.turns), self.cpu, decode).await,
+            _ => apart(&self.state.models.turns, &self.state.account, self.cpu, decode).await,
         }
     }
 

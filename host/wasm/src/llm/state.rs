@@ -7,19 +7,19 @@ use std::time::Duration;
 use nala_engine::pool::AcquireError;
 use nala_engine::{BackendLimits, Engine, Lease, PooledModel};
 use nala_tenant::{Rate, Stock};
-use tokio::sync::Semaphore;
 
 use super::bindings::nala::llm::types::{Error, QuotaKind};
 use crate::account::{Account, Holding};
 use crate::limits::{KvLimit, Limits};
+use crate::turns::Turns;
 
 /// The models of a component, the default one first.
 #[derive(Clone)]
 pub(crate) struct Models {
     granted: Arc<[Granted]>,
     withheld: Arc<[String]>,
-    /// Turns at work on long texts, shared by all components.
-    pub(crate) turns: Arc<Semaphore>,
+    /// Turns at computing and at work on long texts, shared by all components.
+    pub(crate) turns: Arc<Turns>,
 }
 
 /// A model that a component may open, loaded or not.
@@ -75,7 +75,7 @@ impl Granted {
 }
 
 impl Models {
-    pub(crate) fn new(granted: Vec<PooledModel>, withheld: Vec<String>, turns: Arc<Semaphore>) -> Self {
+    pub(crate) fn new(granted: Vec<PooledModel>, withheld: Vec<String>, turns: Arc<Turns>) -> Self {
         Self { granted: granted.into_iter().map(Granted::new).collect(), withheld: withheld.into(), turns }
     }
 
