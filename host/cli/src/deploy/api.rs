@@ -16,7 +16,7 @@ use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
 
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
-use super::{Deployments, limits};
+use super::{Deployments, compile_time, limits};
 
 /// Probes and metrics for everybody who reaches the listener, the rest for those with
 /// a key.
@@ -190,7 +190,7 @@ impl Deployments {
         let sources = sources.map(|(id, component)| Ok((id.clone(), self.state.component_path(&component.digest)?)));
         let sources: std::collections::BTreeMap<_, _> = sources.collect::<Result<_, _>>().map_err(problem)?;
         for path in sources.values() {
-            self.compiler.compile(path).map_err(unloadable)?;
+            self.compiler.compile(path, compile_time(tenant)).map_err(unloadable)?;
         }
         let described =
             crate::application::Described::deployed(&manifest.spin_toml, app.as_str(), sources).map_err(unloadable)?;

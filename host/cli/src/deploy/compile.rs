@@ -15,10 +15,8 @@ use nala_wasm::{CompileCache, Runtime, RuntimeConfig, Source};
 use crate::args::CompileArgs;
 use crate::serve::Preparing;
 
-/// CPU time for a component.
-const CPU: Duration = Duration::from_secs(60);
-/// Time for a component.
-const WALL: Duration = Duration::from_secs(120);
+/// Time for a component, as many times as its CPU time may be: others compute as well.
+const WALL: u32 = 2;
 /// Memory for a component, in bytes.
 const MEMORY: u64 = 2 << 30;
 /// Bytes of compiled code.
@@ -47,11 +45,11 @@ impl Compiler {
         Ok(Self { jail, done })
     }
 
-    /// Compiles a component, if it is not yet.
-    pub(super) fn compile(&self, component: &Path) -> anyhow::Result<()> {
+    /// Compiles a component, which may take so much CPU time.
+    pub(super) fn compile(&self, component: &Path, cpu: Duration) -> anyhow::Result<()> {
         let Some(jail) = &self.jail else { return Ok(()) };
         let name = component.file_name().context("a component without a name")?;
-        let limits = JailLimits { cpu: CPU, wall: WALL, memory_bytes: MEMORY, output_bytes: OUTPUT };
+        let limits = JailLimits { cpu, wall: cpu.saturating_mul(WALL), memory_bytes: MEMORY, output_bytes: OUTPUT };
         jail.compile(component, &self.done.join(name), &limits)?;
         Ok(())
     }

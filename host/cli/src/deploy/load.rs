@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nala_deploy::{AppName, Version};
 
-use super::{Deployments, Loaded};
+use super::{COMPILE_TIME, Deployments, Loaded};
 use crate::application::Described;
 
 impl Deployments {
@@ -14,7 +14,8 @@ impl Deployments {
     pub(super) fn load(&self, app: &AppName, version: &Version) -> anyhow::Result<Arc<Loaded>> {
         let sources = self.sources(version)?;
         for path in sources.values() {
-            self.compiler.compile(path)?;
+            // It was, when it was deployed; the cache may have been emptied.
+            self.compiler.compile(path, COMPILE_TIME)?;
         }
         let described = Described::deployed(&version.spin_toml, app.as_str(), sources)?;
         let (routes, members) = described.routes(&self.preparing, &self.models)?;

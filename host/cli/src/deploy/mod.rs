@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use nala_deploy::{AppName, State, TenantLimits};
 use nala_engine::ModelPool;
@@ -115,6 +116,16 @@ impl Deployments {
         apps.insert(app.clone(), Arc::clone(loaded));
         routes::of(&apps).map(drop)
     }
+}
+
+/// CPU time to compile what was deployed before.
+const COMPILE_TIME: Duration = Duration::from_secs(60);
+/// The most that any tenant's component gets, whatever its limit.
+const MOST_COMPILE_TIME: Duration = Duration::from_secs(600);
+
+/// CPU time to compile a component of a tenant.
+fn compile_time(tenant: &Tenant) -> Duration {
+    Duration::from_micros(tenant.ceiling(Ceiling::CompileTime)).min(MOST_COMPILE_TIME)
 }
 
 /// What a tenant may deploy.
