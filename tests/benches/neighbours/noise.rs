@@ -158,7 +158,7 @@ impl Connection {
             match stream.read(&mut part) {
                 Ok(0) => break,
                 Ok(n) => {
-                    status.get_or_insert_with(|| String::from_utf8_lossy(&part[9..n.min(12).max(9)]).into_owned());
+                    status.get_or_insert_with(|| String::from_utf8_lossy(&part[9..n.clamp(9, 12)]).into_owned());
                 }
                 Err(error) if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
                     if self.is_over() {
