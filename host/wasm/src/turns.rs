@@ -102,7 +102,7 @@ struct Waiting {
 pub(crate) struct Place {
     queue: Queue,
     tenant: Arc<Tenant>,
-    since: Instant,
+    since: tokio::time::Instant,
 }
 
 impl Queue {
@@ -132,7 +132,7 @@ impl Queue {
     /// Gives the free places to those who are next.
     fn let_in(&self) {
         while let Some(next) = self.next() {
-            let place = Place { queue: self.clone(), tenant: next.tenant, since: Instant::now() };
+            let place = Place { queue: self.clone(), tenant: next.tenant, since: tokio::time::Instant::now() };
             // Where nobody wants it any more the place comes back, and is free again.
             drop(next.place.send(place));
         }
@@ -220,7 +220,8 @@ mod tests {
                 guests.spawn(async move {
                     for slice in 0.. {
                         let place = turns.cpu.take(&tenant, Duration::from_millis(slice)).await.unwrap();
-                        std::thread::sleep(Duration::from_millis(1));
+                        // The others come and wait meanwhile.
+                        tokio::time::sleep(Duration::from_millis(1)).await;
                         order.lock().unwrap().push(n);
                         drop(place);
                         tokio::task::yield_now().await;
@@ -229,30 +230,30 @@ mod tests {
             }
         }
         while order.lock().unwrap().len() < slices {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let order = order.lock().unwrap();
         (0..weights.len()).map(|n| order.iter().take(slices).filter(|had| **had == n).count()).collect()
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn many_guests_of_one_tenant_get_no_more_than_one_of_another() {
         let had = race(&[1, 1], &[31, 1], 200).await;
         assert!((85..=115).contains(&had[1]), "{had:?}");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn weights_share_the_turns_out() {
         let had = race(&[3, 1], &[4, 4], 200).await;
         assert!((130..=170).contains(&had[0]), "{had:?}");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_was_away_has_saved_nothing_up() {
         let (turns, tenants) = (Turns::new(1, 1), tenants(&[1, 1]));
         for _ in 0..20 {
             let place = turns.cpu.take(&tenants[0], Duration::ZERO).await;
-            std::thread::sleep(Duration::from_millis(1));
+            tokio::time::advance(Duration::from_millis(1)).await;
             drop(place);
         }
         let had = |n: usize| turns.cpu.state().had.get(tenants[n].name()).copied().unwrap_or_default();
