@@ -121,6 +121,13 @@ fn an_application_is_deployed_gone_back_from_and_is_there_after_a_kill() {
             "cannot_be_served",
         ),
         (
+            String::from_utf8(version(3, digest))
+                .unwrap()
+                .replace("renderer =", r#"clock = \"exact\"\nrenderer ="#)
+                .into_bytes(),
+            "cannot_be_served",
+        ),
+        (
             String::from_utf8(version(3, digest)).unwrap().replace("smollm2-135m-instruct-q4_1", "gpt-5").into_bytes(),
             "cannot_be_served",
         ),

@@ -96,6 +96,10 @@ impl Described {
                 let what = format!("{}: files are not taken in with an application", component.place);
                 return Err(Help { what, help: "build them into the component".to_owned() }.into());
             }
+            if component.clock == Some(Clock::Exact) {
+                let what = format!("{}: an application that is sent has coarse clocks", component.place);
+                return Err(Help { what, help: "leave out `clock`".to_owned() }.into());
+            }
             if !sources.contains_key(id) {
                 let what = format!("the component `{id}` of the manifest was not sent");
                 return Err(Help { what, help: format!("put it, and name its digest under \"{id}\"") }.into());
@@ -201,6 +205,8 @@ impl Described {
             clocks: match component.clock {
                 Some(Clock::Exact) => Clocks::Exact,
                 Some(Clock::Coarse) => Clocks::TENANT,
+                // What somebody else has deployed is not to learn from times what others do.
+                None if self.sources.is_some() => Clocks::TENANT,
                 None => Clocks::default(),
             },
             ..Capabilities::default()
