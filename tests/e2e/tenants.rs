@@ -258,6 +258,10 @@ fn usage_is_counted_by_tenant_and_is_there_after_a_kill() {
     let answer = complete(&host, &a, &chat::request(chat::FRANCE, 8));
     let reported = |name: &str| answer.body["usage"][name].as_u64().unwrap();
     let used = |account: &Value, what: &str| account["used"][what].as_u64().unwrap();
+    // CPU time is known when the instance has ended, a moment after its last byte.
+    eventually("the instance has ended", Duration::from_secs(10), || {
+        usage(&host, &a)["limits"]["instances"]["held"] == 0
+    });
     let account = usage(&host, &a);
     assert_eq!((account["tenant"].as_str(), used(&account, "requests")), (Some("a"), 1));
     assert_eq!(used(&account, "tokens_in") + used(&account, "tokens_cached"), reported("prompt_tokens"), "{account}");
