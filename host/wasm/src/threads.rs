@@ -92,17 +92,17 @@ mod tests {
         let (sender, dropped) = std::sync::mpsc::channel();
         outer.block_on(async {
             let held = std::sync::Arc::clone(&threads);
-            let task = threads
+            threads
                 .within(async {
-                    tokio::spawn(async move {
+                    // It goes on when nobody waits for it, and so may be the last that holds them.
+                    drop(tokio::spawn(async move {
                         tokio::task::yield_now().await;
                         drop(held);
                         sender.send(()).unwrap();
-                    })
+                    }));
                 })
                 .await;
             drop(threads);
-            task.await.unwrap();
         });
         dropped.recv().unwrap();
     }

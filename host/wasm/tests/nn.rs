@@ -77,7 +77,7 @@ async fn wrong_inputs_are_typed_errors_and_the_context_stays_of_use() {
         ("InvalidArgument", "unknown field `n-gpu-layers`"),
         ("InvalidArgument", "top-p must be from 0 to 1, and is 7"),
         ("InvalidArgument", "ctx-size must be"),
-        ("InvalidArgument", "grammar"),
+        ("InvalidArgument", "GBNF"),
         ("InvalidArgument", "the prompt is empty"),
     ];
     let mut lines = told.lines();
