@@ -1,5 +1,7 @@
 //! Answers with headers that mean harm: each way is another one.
 
+#![allow(clippy::print_stdout, reason = "what a guest prints is its log")]
+
 use hostile::wasi::http::types::{ErrorCode, Fields, HeaderError, OutgoingBody, ResponseOutparam};
 use hostile::{Asked, answer, begin, tally, write};
 

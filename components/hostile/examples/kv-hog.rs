@@ -2,6 +2,8 @@
 //! prefilled until nothing fits any more, never closed (`/keep`), or saved by name
 //! (`/save`).
 
+#![allow(clippy::print_stdout, reason = "what a guest prints is its log")]
+
 use hostile::wasi::clocks::monotonic_clock;
 use hostile::wasi::http::types::ResponseOutparam;
 use hostile::{Asked, answer, tally};
