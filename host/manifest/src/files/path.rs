@@ -53,10 +53,14 @@ impl FromStr for RelativePath {
     type Err = InvalidPath;
 
     fn from_str(text: &str) -> Result<Self, InvalidPath> {
-        if text.starts_with('/') || matches!(text.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic()) {
+        if text.starts_with('/') || names_drive(text) {
             return Err(InvalidPath::Absolute);
         }
-        normal(text).map(Self)
+        match normal(text)? {
+            // What is left of `./c:/a`, which would be absolute when read again.
+            path if names_drive(&path) => Err(InvalidPath::Absolute),
+            path => Ok(Self(path)),
+        }
     }
 }
 
@@ -118,6 +122,11 @@ impl fmt::Display for GuestPath {
     }
 }
 
+/// Whether a path begins with the letter of a drive.
+fn names_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic())
+}
+
 /// Resolves `.` and `..` as they are written; what links make of them is
 /// checked when files are looked for.
 fn normal(text: &str) -> Result<String, InvalidPath> {
@@ -164,6 +173,9 @@ mod tests {
             ("", InvalidPath::Empty),
             ("/a", InvalidPath::Absolute),
             ("c:/a", InvalidPath::Absolute),
+            ("c:/../a", InvalidPath::Absolute),
+            ("./c:/a", InvalidPath::Absolute),
+            ("a/../c:", InvalidPath::Absolute),
             ("..", InvalidPath::Leaves),
             ("a/../../b", InvalidPath::Leaves),
             ("./..", InvalidPath::Leaves),
