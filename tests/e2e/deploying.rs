@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use nala_e2e::host::Host;
+use nala_e2e::keys::key;
 use nala_e2e::{guests, paths};
-use nala_tenant::Key;
 use serde_json::{Value, json};
 
 /// An admin key and the keys of two tenants.
@@ -16,10 +16,6 @@ struct Keys {
 }
 
 fn prepare(folder: &Path) -> Keys {
-    let key = || {
-        let (secret, stored) = Key::generate().unwrap();
-        (secret.expose().to_owned(), stored.to_string())
-    };
     let ((admin, admin_stored), (acme, acme_stored), (other, other_stored)) = (key(), key(), key());
     let config = format!(
         "[admin]\nkeys = [{admin_stored:?}]\n[tenant.acme]\nkeys = [{acme_stored:?}]\nlimits.component_bytes = \

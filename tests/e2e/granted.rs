@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nala_e2e::guests;
 use nala_e2e::host::{Host, Refused};
-use nala_tenant::Key;
+use nala_e2e::keys::key;
 
 /// Two copies of a component that tries what it is granted, one of them private.
 fn manifest(folder: &Path) {
@@ -89,10 +89,6 @@ fn a_manifest_grants_what_it_says_and_nothing_else() {
 fn tenants_share_an_application_and_no_data() {
     let folder = tempfile::tempdir().unwrap();
     manifest(folder.path());
-    let key = || {
-        let (secret, stored) = Key::generate().unwrap();
-        (secret.expose().to_owned(), stored.to_string())
-    };
     let ((a, a_stored), (b, b_stored)) = (key(), key());
     let config = format!("[tenant.a]\nkeys = [{a_stored:?}]\n[tenant.b]\nkeys = [{b_stored:?}]\n");
     fs::write(folder.path().join("nala.toml"), config).unwrap();

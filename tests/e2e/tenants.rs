@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nala_e2e::host::Host;
+use nala_e2e::keys::key;
 use nala_e2e::metrics::eventually;
 use nala_e2e::{chat, paths};
-use nala_tenant::Key;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -15,12 +15,6 @@ use tempfile::TempDir;
 struct Shared {
     host: Host,
     folder: TempDir,
-}
-
-/// A key: what its owner sends, and what stands in the file.
-fn key() -> (String, String) {
-    let (secret, stored) = Key::generate().unwrap();
-    (secret.expose().to_owned(), stored.to_string())
 }
 
 fn file(folder: &Path) -> PathBuf {

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use nala_tenant::Key;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::host::Host;
+use crate::keys::key;
 use crate::metrics::{Scrape, eventually};
 use crate::{guests, paths};
 
@@ -80,7 +80,7 @@ impl Answer {
 impl Site {
     pub fn start(terms: &Terms<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let [bad, good, idle] = [(); 3].map(|()| Key::generate().unwrap());
+        let [bad, good, idle] = [(); 3].map(|()| key());
         let config = format!(
             "[tenant.bad]\nkeys = [\"{}\"]\n[tenant.bad.limits]\n{}\n[tenant.good]\nkeys = [\"{}\"]\n\
              [tenant.good.limits]\nrequests_per_minute = \"unlimited\"\ntokens_out_per_minute = \"unlimited\"\n\
@@ -95,7 +95,7 @@ impl Site {
         args.extend([model.as_os_str(), "--config".as_ref(), config_path.as_os_str()]);
         args.extend(terms.args.iter().map(|arg| OsStr::new(*arg)));
         let host = Host::start(args);
-        Self { host, bad: bad.0.expose().to_owned(), good: good.0.expose().to_owned(), _folder: folder }
+        Self { host, bad: bad.0, good: good.0, _folder: folder }
     }
 
     /// Asks with a key, and reads as much of the answer as comes.

@@ -18,6 +18,7 @@ pub mod chat;
 pub mod guests;
 pub mod host;
 pub mod hostile;
+pub mod keys;
 pub mod metrics;
 pub mod paths;
 pub mod raw;

@@ -3,30 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests fail by panicking")]
 
+#[path = "support/ran.rs"]
+mod ran;
 mod support;
 
 use std::path::Path;
 use std::process::Command;
 
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-/// Runs the binary with no models, no cache and nothing of the user's settings.
-fn nala(home: &Path, args: &[&str]) -> Ran {
-    ran(support::command(home).args(args))
-}
-
-fn ran(command: &mut Command) -> Ran {
-    let output = command.output().unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
+use ran::{Ran, nala, ran};
 
 fn run(args: &[&str]) -> Ran {
     nala(tempfile::tempdir().unwrap().path(), args)

@@ -4,37 +4,21 @@
 
 #[path = "support/answers.rs"]
 mod answers;
+#[path = "support/ran.rs"]
+mod ran;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ran::{Ran, nala, ran};
 use serde_json::Value;
 use tempfile::TempDir;
-
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
 
 impl Ran {
     fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap()
-    }
-}
-
-fn nala(home: &Path, args: &[&str]) -> Ran {
-    ran(support::command(home).args(args))
-}
-
-fn ran(command: &mut Command) -> Ran {
-    let output = command.output().unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 

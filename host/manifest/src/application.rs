@@ -15,7 +15,7 @@ use crate::reader::{Document, Name, Node, Table, listed};
 use crate::references::{self, Renderers};
 use crate::routes::RouteTable;
 use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
-use crate::variables::{self, MissingVariables, Value, Values, Variable};
+use crate::variables::{self, MissingVariables, Values, Variable};
 use crate::{targets, tool};
 
 /// An application: components and the routes they answer.
@@ -100,24 +100,6 @@ impl Application {
     /// All variables that have no usable value.
     pub fn values(&self, provider: &impl Fn(&str) -> Option<OsString>) -> Result<Values, MissingVariables> {
         Values::of(&self.variables, provider)
-    }
-
-    /// What each component sees of variables, by its identifier and by the
-    /// name that it asks for.
-    ///
-    /// # Errors
-    /// As [`Application::values`].
-    pub fn resolve_variables(
-        &self,
-        provider: &impl Fn(&str) -> Option<OsString>,
-    ) -> Result<BTreeMap<String, BTreeMap<String, Value>>, MissingVariables> {
-        let values = self.values(provider)?;
-        let of = |component: &Component| {
-            // Templates name declared variables only: that was checked.
-            let known = component.variables.iter();
-            known.filter_map(|(name, template)| Some((name.clone(), values.resolve(template).ok()?))).collect()
-        };
-        Ok(self.components.iter().map(|(id, component)| (id.clone(), of(component))).collect())
     }
 
     fn parse_named(file: &str, text: &str, base_dir: &Path, profile: Option<&str>) -> Result<Self, Error> {

@@ -30,8 +30,7 @@ pub struct Component {
     pub source_place: Place,
     /// One line about it.
     pub description: Option<String>,
-    /// What it sees of variables; see
-    /// [`Application::resolve_variables`](crate::Application::resolve_variables).
+    /// What it sees of variables; see [`Values::seen_by`](variables::Values::seen_by).
     pub variables: BTreeMap<String, Template>,
     /// Its environment variables.
     pub environment: BTreeMap<String, String>,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 
+use crate::component::Component;
 use crate::diagnostic::Place;
 use crate::names::{self, Style};
 use crate::reader::{Node, likeliest, listed};
@@ -150,6 +151,15 @@ impl Values {
             }
         }
         if missing.is_empty() { Ok(Self(values)) } else { Err(MissingVariables(missing)) }
+    }
+
+    /// What a component of the same application sees of them, by the name that it asks
+    /// for.
+    #[must_use]
+    pub fn seen_by(&self, component: &Component) -> BTreeMap<String, Value> {
+        // Templates name declared variables only: that was checked.
+        let known = component.variables.iter();
+        known.filter_map(|(name, template)| Some((name.clone(), self.resolve(template).ok()?))).collect()
     }
 
     /// What a template becomes; secret if a value in it is.

@@ -28,10 +28,19 @@ fn application() -> Application {
     Application::parse(&manifest(VARIABLES, COMPONENT), Path::new(""), None).unwrap()
 }
 
+/// What each component sees.
+fn resolve(
+    application: &Application,
+    given: &impl Fn(&str) -> Option<OsString>,
+) -> Result<BTreeMap<String, BTreeMap<String, Value>>, MissingVariables> {
+    let values = application.values(given)?;
+    Ok(application.components.iter().map(|(id, component)| (id.clone(), values.seen_by(component))).collect())
+}
+
 #[test]
 fn a_component_sees_what_its_templates_make() {
     let given = |name: &str| (name == "api_key").then(|| OsString::from("s3cret {{ host }}"));
-    let resolved = application().resolve_variables(&given).unwrap();
+    let resolved = resolve(&application(), &given).unwrap();
     let a = &resolved["a"];
     assert_eq!(a["url"].expose(), "https://example.com/example.com");
     assert_eq!(a["token"].expose(), "Bearer s3cret {{ host }}");
@@ -43,7 +52,7 @@ fn a_component_sees_what_its_templates_make() {
 fn a_secret_is_never_shown() {
     let application = application();
     let given = |name: &str| (name == "api_key").then(|| OsString::from("s3cret"));
-    let resolved = application.resolve_variables(&given).unwrap();
+    let resolved = resolve(&application, &given).unwrap();
     let values = application.values(&given).unwrap();
     let shown = format!("{application:?} {resolved:?} {resolved:#?} {values:?} {}", resolved["a"]["token"]);
     for secret in ["s3cret", "hunter2"] {
@@ -62,7 +71,7 @@ fn a_mistake_beside_a_secret_does_not_show_it() {
 
 #[test]
 fn what_is_missing_is_told_with_the_ways_to_give_it() {
-    let missing = application().resolve_variables(&|_| None).unwrap_err();
+    let missing = resolve(&application(), &|_| None).unwrap_err();
     assert_eq!(
         missing.to_string(),
         "spin.toml:5:1: the variable `api_key` has no value: give --variable api_key=VALUE, \
@@ -73,7 +82,7 @@ fn what_is_missing_is_told_with_the_ways_to_give_it() {
     {
         use std::os::unix::ffi::OsStringExt;
         let odd = |_: &str| Some(OsString::from_vec(vec![0xff]));
-        let missing = application().resolve_variables(&odd).unwrap_err();
+        let missing = resolve(&application(), &odd).unwrap_err();
         assert_eq!(missing.0.len(), 3);
         assert!(missing.to_string().contains("no Unicode"), "{missing}");
     }

@@ -79,7 +79,7 @@ impl Account {
         let limit = |stock| self.both().map(|of| of.quota(stock).limit()).into_iter().min().unwrap_or(u64::MAX);
         let count = |stock| u32::try_from(limit(stock)).unwrap_or(u32::MAX);
         engine::Tenant {
-            name: self.tenant.name().as_str().into(),
+            name: Arc::clone(self.tenant.name().shared()),
             weight: self.tenant.weight().get(),
             max_runs: count(Stock::Generations),
             max_saved: count(Stock::SavedSessions),

@@ -6,10 +6,11 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
 use thiserror::Error;
 use wasmtime_wasi_http::WasiBody;
 
-use nala_tenant::{Admission, Counter};
+use nala_tenant::{Admission, Counter, Meter};
 
 use crate::account::Account;
 use crate::control::{End, RequestControl};
@@ -25,6 +26,18 @@ pub enum BodyError {
     /// The guest ended without finishing the body: it trapped or gave up.
     #[error("the handler ended before its response was complete: {0}")]
     Incomplete(String),
+}
+
+/// The same body, whose bytes are counted as they pass.
+pub(crate) fn counted<B: Body<Data = Bytes>>(
+    body: B,
+    meter: Arc<Meter>,
+    counter: Counter,
+) -> impl Body<Data = Bytes, Error = B::Error> {
+    body.map_frame(move |frame| {
+        meter.add(counter, frame.data_ref().map_or(0, Bytes::len) as u64);
+        frame
+    })
 }
 
 /// The body as the guest writes it. Dropping it before its end ends the guest's

@@ -14,7 +14,7 @@ use crate::outcome::{Outcome, Stopped};
 const END_WAIT: Duration = Duration::from_secs(1);
 
 /// What a client is told to wait when every instance is busy.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// Why a request got no response from its guest. Other requests notice nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

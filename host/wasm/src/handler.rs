@@ -17,11 +17,11 @@ use wasmtime_wasi_http::handler::{HandlerState, Instance, ProxyHandler, ProxyPre
 use wasmtime_wasi_http::{Error as WireError, WasiHttpView};
 
 use crate::account::{Account, Place};
-use crate::body::{GoneGuard, ResponseBody};
+use crate::body::{GoneGuard, ResponseBody, counted};
 use crate::capabilities::Own;
 use crate::control::{End, Expiration, RequestControl, Slot};
 use crate::engine::Runtime;
-use crate::error::HandleError;
+use crate::error::{HandleError, RETRY};
 use crate::load::LoadError;
 use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outbound::Depth;
@@ -138,10 +138,7 @@ impl App {
         // A body that breaks off in transfer is the client's fault, or a limit.
         let meter = Arc::clone(&account.meter);
         let request = request.map(|body| {
-            let counted = body.map_frame(move |frame| {
-                meter.add(Counter::BytesIn, frame.data_ref().map_or(0, Bytes::len) as u64);
-                frame
-            });
+            let counted = counted(body, meter, Counter::BytesIn);
             counted.map_err(|e| WireError::InternalError(Some(e.to_string()))).boxed_unsync()
         });
         match self.threads.within(self.proxy.handle(Arc::clone(&control), request)).await {
@@ -159,7 +156,7 @@ impl App {
             Ok(admitted) => admitted.map_err(HandleError::Tenant),
             Err(_late) => {
                 let (limit, value) = (Limit::Stock(Stock::Requests), owner.quota(Stock::Requests).limit());
-                Err(HandleError::Tenant(Exceeded { limit, value, retry_after: HandleError::AtCapacity.retry_after() }))
+                Err(HandleError::Tenant(Exceeded { limit, value, retry_after: Some(RETRY) }))
             }
         }
     }

@@ -23,6 +23,7 @@ pub(crate) use chain::Depth;
 pub use chain::{Callee, Chain, ChainError, Chained};
 
 use crate::account::{Account, Holding};
+use crate::body::counted;
 use crate::control::Slot;
 use crate::limits::Limits;
 
@@ -102,13 +103,7 @@ impl WasiHttpHooks for Sender {
         };
         let meter = Arc::clone(&self.account.meter);
         let sent = Arc::clone(&meter);
-        let request = request.map(|body| {
-            let counted = body.map_frame(move |frame| {
-                sent.add(Counter::OutboundBytes, frame.data_ref().map_or(0, Bytes::len) as u64);
-                frame
-            });
-            counted.boxed_unsync()
-        });
+        let request = request.map(|body| counted(body, sent, Counter::OutboundBytes).boxed_unsync());
         let depth = self.slot.get().map(|control| control.depth);
         let options = options.unwrap_or_default();
         Box::new(async move {

@@ -183,66 +183,33 @@ impl AsyncWrite for LogStream {
 }
 
 #[cfg(test)]
+#[path = "../tests/common/log.rs"]
+mod log;
+
+#[cfg(test)]
 mod tests {
-    use std::fmt::{Debug, Write};
-
-    use tracing::field::{Field, Visit};
-    use tracing::span::{Attributes, Id, Record};
-    use tracing::{Event, Metadata, Subscriber};
-
+    use super::log::Log;
     use super::*;
 
     fn account() -> Arc<Account> {
         Arc::new(Account::sole())
     }
 
-    /// Keeps what is logged, each record as one text.
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<String>>>);
-
-    struct Text(String);
-
-    impl Visit for Text {
-        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-            write!(self.0, "{field}={value:?};").unwrap();
-        }
-    }
-
-    impl Subscriber for Log {
-        fn enabled(&self, _: &Metadata<'_>) -> bool {
-            true
-        }
-
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-
-        fn record(&self, _: &Id, _: &Record<'_>) {}
-
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-        fn event(&self, event: &Event<'_>) {
-            let mut text = Text(String::new());
-            event.record(&mut text);
-            self.0.lock().unwrap().push(text.0);
-        }
-
-        fn enter(&self, _: &Id) {}
-
-        fn exit(&self, _: &Id) {}
+    /// The texts of all that is logged while `log` runs.
+    fn texts(log: impl FnOnce()) -> Vec<String> {
+        let kept = Log::of(|_| true);
+        tracing::subscriber::with_default(kept.clone(), log);
+        kept.take().into_iter().map(|(_, text)| text).collect()
     }
 
     /// What is logged of `writes`, up to `bytes`.
     fn logged(bytes: u32, writes: &[&[u8]]) -> Vec<String> {
-        let log = Log::default();
-        tracing::subscriber::with_default(log.clone(), || {
+        texts(|| {
             let stream = LogStream::new("app".into(), bytes, account());
             for part in writes {
                 stream.take_in(part);
             }
-        });
-        let records = log.0.lock().unwrap();
-        records.clone()
+        })
     }
 
     #[test]
@@ -276,17 +243,14 @@ mod tests {
 
     /// The records of `wasi:logging` that are logged, up to `bytes`.
     fn recorded(bytes: u32, records: &[(Level, &str, &str)]) -> Vec<String> {
-        let log = Log::default();
-        tracing::subscriber::with_default(log.clone(), || {
+        texts(|| {
             let stream = LogStream::new("app".into(), bytes, account());
             stream.take_in(b"un");
             for (level, context, message) in records {
                 stream.record(*level, context, message);
             }
             stream.take_in(b"broken\n");
-        });
-        let records = log.0.lock().unwrap();
-        records.clone()
+        })
     }
 
     #[test]

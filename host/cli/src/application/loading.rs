@@ -18,7 +18,7 @@ use crate::ready::Sample;
 use crate::serve::{Prepared, Preparing};
 
 /// Loads what a manifest describes, each thing once.
-pub(super) struct Loading<'a> {
+pub(crate) struct Loading<'a> {
     preparing: &'a Preparing,
     described: &'a Described,
     application: &'a Application,
@@ -67,7 +67,7 @@ impl<'a> Loading<'a> {
     }
 
     /// Who answers which paths.
-    pub(super) fn routes(&mut self, models: &ModelPool) -> anyhow::Result<Routes> {
+    fn routes(&mut self, models: &ModelPool) -> anyhow::Result<Routes> {
         let mut routes = Vec::new();
         for trigger in &self.application.triggers {
             let answering = match &trigger.answer {
@@ -83,13 +83,25 @@ impl<'a> Loading<'a> {
         Ok(routes)
     }
 
+    /// Who answers which paths, where the models are served already.
+    pub(crate) fn routes_with_served(&mut self, models: &ModelPool) -> anyhow::Result<Routes> {
+        let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
+        for component in self.application.components.values() {
+            if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {
+                let what = format!("{}: the host does not serve the model {name}", component.place);
+                return Err(Help { what, help: format!("it serves {}", served.join(", ")) }.into());
+            }
+        }
+        self.routes(models)
+    }
+
     /// The components, to be held for as long as they are served.
-    pub(super) fn members(&self) -> Arc<Members> {
+    pub(crate) fn members(&self) -> Arc<Members> {
         Arc::clone(&self.members)
     }
 
     /// What is known of a component, for whoever has deployed it.
-    pub(super) fn facts(&mut self, id: &str) -> anyhow::Result<serde_json::Value> {
+    pub(crate) fn facts(&mut self, id: &str) -> anyhow::Result<serde_json::Value> {
         let component = self.component(id)?;
         let compiled = self.compiled(id, component)?;
         let limits = limits::of_request(Limits::default(), &component.limits);
@@ -181,7 +193,7 @@ impl<'a> Loading<'a> {
             renderer,
             limits: limits::of_request(Limits::default(), &component.limits),
             shared_limits: limits::of_component(&component.limits),
-            capabilities: self.described.capabilities(id, component)?,
+            capabilities: self.described.capabilities(component)?,
             tenant: None,
         };
         let compiled = self.compiled(id, component)?;

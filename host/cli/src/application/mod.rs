@@ -18,10 +18,10 @@ use nala_wasm::{Asset, Capabilities, Clocks, Files};
 use tempfile::TempDir;
 
 pub(crate) use self::hosts::is_left_out;
-use self::loading::Loading;
+pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
 pub(crate) use self::unserved::{Code, unserved};
-use crate::answer::{Routes, Routing};
+use crate::answer::Routing;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
@@ -51,8 +51,6 @@ pub(crate) struct Described {
     application: Application,
     /// Where the code of each component is, if not where the manifest says.
     sources: Option<BTreeMap<String, PathBuf>>,
-    /// Variables of each component.
-    variables: BTreeMap<String, BTreeMap<String, variables::Value>>,
     /// Values of all variables.
     values: variables::Values,
     /// Where copies of files are made, where there are any.
@@ -69,14 +67,13 @@ impl Described {
         for warning in &application.warnings {
             console.warn(&warning.to_string());
         }
-        let variables = application.resolve_variables(&|name| chosen.variable(name))?;
         let values = application.values(&|name| chosen.variable(name))?;
         // Made now: later the process may write to what it names then.
         let has_files = application.components.values().any(|component| !component.files.is_empty());
         let scratch =
             has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
         let scratch = scratch.map(Arc::new);
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, variables, values, scratch };
+        let described = Self { manifest: manifest.to_owned(), application, sources: None, values, scratch };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -89,7 +86,6 @@ impl Described {
     pub(crate) fn deployed(text: &str, name: &str, sources: BTreeMap<String, PathBuf>) -> anyhow::Result<Self> {
         let application = Application::parse(text, Path::new("."), None)?;
         // The environment is the host's own.
-        let variables = application.resolve_variables(&|_| None)?;
         let values = application.values(&|_| None)?;
         for (id, component) in &application.components {
             if !component.files.is_empty() {
@@ -109,26 +105,14 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described =
-            Self { manifest: name.into(), application, sources: Some(sources), variables, values, scratch: None };
+        let described = Self { manifest: name.into(), application, sources: Some(sources), values, scratch: None };
         described.refuse_unserved()?;
         Ok(described)
     }
 
-    /// Who answers which paths, with models that are served already.
-    ///
-    /// # Errors
-    /// Whatever keeps it from being served.
-    pub(crate) fn routes(&self, preparing: &Preparing, models: &ModelPool) -> anyhow::Result<(Routes, Arc<Members>)> {
-        let served: Vec<String> = models.models().map(|model| model.name().to_owned()).collect();
-        for component in self.application.components.values() {
-            if let Some(name) = component.ai_models.iter().find(|name| !served.contains(name)) {
-                let what = format!("{}: the host does not serve the model {name}", component.place);
-                return Err(Help { what, help: format!("it serves {}", served.join(", ")) }.into());
-            }
-        }
-        let mut loading = Loading::new(preparing, self);
-        Ok((loading.routes(models)?, loading.members()))
+    /// What loads it, bit by bit.
+    pub(crate) fn loading<'a>(&'a self, preparing: &'a Preparing) -> Loading<'a> {
+        Loading::new(preparing, self)
     }
 
     /// Who answers which paths, with the models that are served already and are all that
@@ -143,14 +127,6 @@ impl Described {
     /// What it was read as.
     pub(crate) fn application(&self) -> &Application {
         &self.application
-    }
-
-    /// What is known of a component.
-    ///
-    /// # Errors
-    /// It cannot be compiled.
-    pub(crate) fn facts(&self, preparing: &Preparing, id: &str) -> anyhow::Result<serde_json::Value> {
-        Loading::new(preparing, self).facts(id)
     }
 
     fn refuse_unserved(&self) -> anyhow::Result<()> {
@@ -188,10 +164,10 @@ impl Described {
     }
 
     /// What a component is granted beside models.
-    fn capabilities(&self, id: &str, component: &Component) -> anyhow::Result<Capabilities> {
+    fn capabilities(&self, component: &Component) -> anyhow::Result<Capabilities> {
         let environment = component.environment.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
-        let variables = self.variables.get(id).into_iter().flatten();
-        let variables = variables.map(|(name, value)| (name.clone(), value.expose().into()));
+        let variables = self.values.seen_by(component).into_iter();
+        let variables = variables.map(|(name, value)| (name, value.expose().into()));
         let assets = component.files.expand()?.into_iter();
         let assets = assets.map(|file| Asset { host: file.host, guest: file.guest.to_string() });
         Ok(Capabilities {

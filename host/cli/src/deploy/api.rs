@@ -17,6 +17,7 @@ use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
 use super::{Deployments, compile_time, limits};
+use crate::tenancy::bearer;
 
 /// Probes and metrics for everybody who reaches the listener, the rest for those with
 /// a key.
@@ -49,9 +50,8 @@ impl Managed {
         }
         let refused = |code: &'static str, text: &str| HostError::new(StatusCode::UNAUTHORIZED, code, text);
         let value = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let key = match value.split_once(' ') {
-            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
-            _ => return Err(refused("missing_admin_key", "Send an admin key as `Authorization: Bearer nala_…`.")),
+        let Some(key) = bearer(value) else {
+            return Err(refused("missing_admin_key", "Send an admin key as `Authorization: Bearer nala_…`."));
         };
         match self.keys.owner(key, SystemTime::now()) {
             // `nala_ID_SECRET`: the ID is public.
@@ -120,8 +120,8 @@ fn answer(
 ) -> Result<Response<ResponseBody>, HostError> {
     match asked {
         Asked::Usage => {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            let mut response = Response::new(ResponseBody::full(json_lines(&deployments.directory.totals(), 0, now)));
+            let lines = json_lines(&deployments.directory.totals(), 0, unix_s());
+            let mut response = Response::new(ResponseBody::full(lines));
             let lines = http::HeaderValue::from_static("application/jsonl");
             response.headers_mut().insert(http::header::CONTENT_TYPE, lines);
             Ok(response)
@@ -183,22 +183,21 @@ impl Deployments {
             };
             components.insert(id, Component { digest, facts: serde_json::Value::Null });
         }
-        let created_unix_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        let mut manifest =
-            Manifest { spin_toml: upload.spin_toml, components, note: upload.note, by: by.to_owned(), created_unix_s };
-        let sources = manifest.components.iter();
-        let sources = sources.map(|(id, component)| Ok((id.clone(), self.state.component_path(&component.digest)?)));
-        let sources: std::collections::BTreeMap<_, _> = sources.collect::<Result<_, _>>().map_err(problem)?;
-        for path in sources.values() {
-            self.compiler.compile(path, compile_time(tenant)).map_err(unloadable)?;
-        }
-        let described =
-            crate::application::Described::deployed(&manifest.spin_toml, app.as_str(), sources).map_err(unloadable)?;
+        let mut manifest = Manifest {
+            spin_toml: upload.spin_toml,
+            components,
+            note: upload.note,
+            by: by.to_owned(),
+            created_unix_s: unix_s(),
+        };
+        let digests = manifest.components.iter().map(|(id, component)| (id, &component.digest));
+        let sources = self.sources(digests).map_err(problem)?;
+        let described = self.describe(app, &manifest.spin_toml, sources, compile_time(tenant)).map_err(unloadable)?;
+        let mut loading = described.loading(&self.preparing);
         for (id, component) in &mut manifest.components {
-            component.facts = described.facts(&self.preparing, id).map_err(unloadable)?;
+            component.facts = loading.facts(id).map_err(unloadable)?;
         }
-        let (routes, members) = described.routes(&self.preparing, &self.models).map_err(unloadable)?;
-        let loaded = Arc::new(super::Loaded { routes, _members: members });
+        let loaded = self.finish(loading).map_err(unloadable)?;
         // Before it is written: a version that cannot be routed must not be the current one.
         self.fits(name.as_str(), app, &loaded).map_err(conflict)?;
         let version = self.state.deploy(name, app, &manifest, &limits).map_err(problem)?;
@@ -206,6 +205,11 @@ impl Deployments {
         tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
         Ok(version)
     }
+}
+
+/// Now, in seconds since 1970.
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// What was sent cannot be served.

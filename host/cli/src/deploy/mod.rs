@@ -49,6 +49,19 @@ struct Served {
     routes: RouteTable<Answering>,
 }
 
+impl Served {
+    /// The same with an application in place of what it was, or without it.
+    fn with(&self, app: &AppName, loaded: Option<Arc<Loaded>>) -> anyhow::Result<Self> {
+        let mut apps = self.apps.clone();
+        match loaded {
+            Some(loaded) => apps.insert(app.clone(), loaded),
+            None => apps.remove(app),
+        };
+        let routes = routes::of(&apps)?;
+        Ok(Self { apps, routes })
+    }
+}
+
 /// A version that is loaded.
 struct Loaded {
     routes: Routes,
@@ -99,22 +112,15 @@ impl Deployments {
     /// Requests under way go on with what they came to.
     fn serve(&self, tenant: &str, app: &AppName, loaded: Option<Arc<Loaded>>) -> anyhow::Result<()> {
         let mut all = self.served.write().unwrap_or_else(PoisonError::into_inner);
-        let mut apps = all.get(tenant).map(|served| served.apps.clone()).unwrap_or_default();
-        match loaded {
-            Some(loaded) => apps.insert(app.clone(), loaded),
-            None => apps.remove(app),
-        };
-        let routes = routes::of(&apps)?;
-        all.insert(tenant.to_owned(), Arc::new(Served { apps, routes }));
+        let served = all.get(tenant).cloned().unwrap_or_default().with(app, loaded)?;
+        all.insert(tenant.to_owned(), Arc::new(served));
         Ok(())
     }
 
     /// Whether the routes of an application are free, but for itself.
     fn fits(&self, tenant: &str, app: &AppName, loaded: &Arc<Loaded>) -> anyhow::Result<()> {
         let all = self.served.read().unwrap_or_else(PoisonError::into_inner);
-        let mut apps = all.get(tenant).map(|served| served.apps.clone()).unwrap_or_default();
-        apps.insert(app.clone(), Arc::clone(loaded));
-        routes::of(&apps).map(drop)
+        all.get(tenant).cloned().unwrap_or_default().with(app, Some(Arc::clone(loaded))).map(drop)
     }
 }
 

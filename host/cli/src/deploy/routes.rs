@@ -16,20 +16,18 @@ use crate::console::Help;
 /// Two applications answer the same paths.
 pub(super) fn of(apps: &BTreeMap<AppName, Arc<Loaded>>) -> anyhow::Result<RouteTable<Answering>> {
     let mut table = RouteTable::new();
-    let mut owners: Vec<(&nala_manifest::routes::Route, &AppName)> = Vec::new();
     for (app, loaded) in apps {
         for (route, answering) in &loaded.routes {
-            let owner = owners.iter().find(|(other, _)| other.is_same_as(route));
-            if let Some((_, owner)) = owner {
+            if table.insert(route.clone(), answering.clone()).is_err() {
+                // The first to have it is in the table.
+                let has = |loaded: &Loaded| loaded.routes.iter().any(|(other, _)| other.is_same_as(route));
+                let owner = apps.iter().find(|(_, loaded)| has(loaded)).map_or(app, |(owner, _)| owner);
                 return Err(Help {
                     what: format!("the route {route} is answered by the application {owner} already"),
                     help: "choose another route, or remove that application".to_owned(),
                 }
                 .into());
             }
-            owners.push((route, app));
-            // Doubles were refused above.
-            let _ = table.insert(route.clone(), answering.clone());
         }
     }
     Ok(table)

@@ -16,6 +16,7 @@ use nala_tenant::{Directory, Identity, Presented, Refusal, Roster, SystemClock, 
 
 pub(crate) use collector::TenantMetrics;
 pub(crate) use open::Opened;
+pub(crate) use presented::bearer;
 pub(crate) use usage::{USAGE_PATH, answer as answer_usage};
 
 /// Who is served.

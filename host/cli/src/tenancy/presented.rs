@@ -13,12 +13,8 @@ pub(super) fn take_key(headers: &mut HeaderMap) -> Option<String> {
     let mut keys = Vec::new();
     for value in headers.get_all(AUTHORIZATION) {
         let text = value.to_str().unwrap_or_default();
-        // The scheme in any case (RFC 9110, section 11.1).
-        match text.split_once(' ') {
-            Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => keys.push(key.trim().to_owned()),
-            // Another scheme is a wrong key, and not none.
-            _ => keys.push(String::new()),
-        }
+        // Another scheme is a wrong key, and not none.
+        keys.push(bearer(text).unwrap_or_default().to_owned());
     }
     for value in headers.get_all(API_KEY) {
         keys.push(value.to_str().unwrap_or_default().trim().to_owned());
@@ -30,6 +26,13 @@ pub(super) fn take_key(headers: &mut HeaderMap) -> Option<String> {
         true => Some(first),
         false => Some(String::new()),
     }
+}
+
+/// The key in the value of an `authorization` header that has one: its scheme is Bearer,
+/// in any case (RFC 9110, section 11.1).
+pub(crate) fn bearer(value: &str) -> Option<&str> {
+    let (scheme, key) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
 /// The host that a request names: its target's, or else that of its header.

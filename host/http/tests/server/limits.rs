@@ -1,5 +1,6 @@
 //! Sizes, times and numbers.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use http::StatusCode;
@@ -183,20 +184,31 @@ async fn an_idle_connection_is_closed_and_a_long_answer_is_not_idle() {
     assert!(answer.ends_with("late\r\n0\r\n\r\n"), "{answer}");
 }
 
-#[tokio::test]
-async fn one_connection_too_many_is_told_so() {
-    let config = HttpConfig { max_connections: 2, ..HttpConfig::default() };
-    let server = start(config, handler_fn(|_| async { Ok(text("fine")) })).await;
+/// Connections that have been served, and stay.
+async fn kept(server: SocketAddr, connections: usize) -> Vec<Client> {
     let mut kept = Vec::new();
-    for _ in 0..2 {
-        let mut client = Client::connect(server.addr).await;
+    for _ in 0..connections {
+        let mut client = Client::connect(server).await;
         client.get("/").await;
         client.until("fine").await;
         kept.push(client);
     }
-    let mut refused = Client::connect(server.addr).await;
-    refused.get("/").await;
-    let answer = refused.rest().await;
+    kept
+}
+
+/// All that one more connection is told.
+async fn one_more(server: SocketAddr) -> String {
+    let mut client = Client::connect(server).await;
+    client.get("/").await;
+    client.rest().await
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let config = HttpConfig { max_connections: 2, ..HttpConfig::default() };
+    let server = start(config, handler_fn(|_| async { Ok(text("fine")) })).await;
+    let kept = kept(server.addr, 2).await;
+    let answer = one_more(server.addr).await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     assert!(answer.contains("too_many_connections"), "{answer}");
     assert!(metrics_text(&server.metrics).contains("nala_http_connections_refused_total 1"));
@@ -217,16 +229,8 @@ async fn one_connection_too_many_is_told_so() {
 async fn one_client_cannot_have_all_connections() {
     let config = HttpConfig { max_connections: 4, ..HttpConfig::default() };
     let server = start(config, handler_fn(|_| async { Ok(text("fine")) })).await;
-    let mut kept = Vec::new();
-    for _ in 0..3 {
-        let mut client = Client::connect(server.addr).await;
-        client.get("/").await;
-        client.until("fine").await;
-        kept.push(client);
-    }
-    let mut refused = Client::connect(server.addr).await;
-    refused.get("/").await;
-    assert!(refused.rest().await.contains("too_many_connections"));
+    let _kept = kept(server.addr, 3).await;
+    assert!(one_more(server.addr).await.contains("too_many_connections"));
     let mut other = Client::connect_from("127.0.0.2".parse().unwrap(), server.addr).await;
     other.get("/").await;
     other.until("fine").await;
