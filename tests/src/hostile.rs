@@ -110,17 +110,6 @@ impl Site {
         assert!(answer.text.contains("Paris"), "{}", answer.text);
     }
 
-    /// The same, where the model may be busy for a while.
-    pub fn good_completes_at_last(&self) {
-        let mut answer = complete(&self.host.url("/v1/chat/completions"), &self.good);
-        for _ in 0..3 {
-            if answer.status == 429 {
-                answer = complete(&self.host.url("/v1/chat/completions"), &self.good);
-            }
-        }
-        assert_eq!(answer.status, 200, "{}\n{}", answer.text, self.host.log());
-    }
-
     /// Waits until nobody holds anything any more but what `kept` names.
     pub fn until_empty(&self, kept: &[&str]) {
         let mut left = Vec::new();

@@ -195,10 +195,8 @@ fn a_hog_of_kv_cells_leaves_its_neighbour_room() {
     eventually("all that there is is theirs", Duration::from_secs(55), || {
         site.host.metrics().with("nala_tenant_held", "tenant=\"bad\",what=\"kv_cells\"") > 1000.0
     });
-    // Prompts that hold a part of the cells each, and all wait for more, are refused as
-    // busy when they have waited for long; then there is room again.
     for _ in 0..3 {
-        site.good_completes_at_last();
+        site.good_completes();
     }
     for hog in hogs {
         let answer = hog.join().unwrap();

@@ -78,7 +78,12 @@ impl<C: Clock> Scheduler<C> {
             if self.held_back.contains(&id) {
                 continue;
             }
-            let candidate = Candidate { id, todo, cells: todo, placed, adapter: sequence.adapter };
+            let begun = placed
+                && match &sequence.work {
+                    Work::Prefill(prefill) => prefill.wait.queued.is_some(),
+                    Work::Run(_) | Work::Idle => true,
+                };
+            let candidate = Candidate { id, todo, cells: todo, placed, begun, adapter: sequence.adapter };
             let decodes_now = placed && todo <= DECODE_TOKENS;
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {

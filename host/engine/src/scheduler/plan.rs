@@ -18,6 +18,8 @@ pub(super) struct Candidate {
     pub(super) cells: u32,
     /// Whether it has a sequence in the backend.
     pub(super) placed: bool,
+    /// Whether it holds cells of what it is computing.
+    pub(super) begun: bool,
     /// The adapter it is computed with.
     pub(super) adapter: Option<usize>,
 }
@@ -73,10 +75,11 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
     }
     let headroom = HEADROOM.saturating_mul(running);
     // Nobody overtakes a prompt that waits for cells, or it would never find
-    // enough of them, nor one that waits for a sequence, unless it has its own.
+    // enough of them, nor one that waits for a sequence, unless it has its own. Who
+    // has begun goes on: it would keep the cells that it holds.
     let mut closed = false;
     for candidate in prompts {
-        if closed || (!candidate.placed && room.sequences == 0) {
+        if (closed && !candidate.begun) || (!candidate.placed && room.sequences == 0) {
             plan.blocked.push(candidate.id);
             continue;
         }
@@ -112,7 +115,7 @@ mod tests {
     use super::*;
 
     fn candidate(id: u64, todo: u32) -> Candidate {
-        Candidate { id: SessionId(id), todo, cells: todo, placed: false, adapter: None }
+        Candidate { id: SessionId(id), todo, cells: todo, placed: false, begun: false, adapter: None }
     }
 
     fn shares(plan: &Plan) -> Vec<(u64, u32)> {
@@ -149,6 +152,16 @@ mod tests {
         let plan = plan(&[], &[candidate(1, 60), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), []);
         assert_eq!(plan.blocked, [SessionId(1), SessionId(2)], "both wait, and their time runs");
+    }
+
+    #[test]
+    fn a_prompt_that_has_begun_goes_on_beside_one_that_waits_for_cells() {
+        let room = Room { cells: 50, ..ROOM };
+        let begun = Candidate { placed: true, begun: true, ..candidate(3, 40) };
+        let prompts = [candidate(1, 60), Candidate { placed: true, ..candidate(2, 10) }, begun];
+        let plan = plan(&[], &prompts, room, &config());
+        assert_eq!(shares(&plan), [(3, 40)]);
+        assert_eq!(plan.blocked, [SessionId(1), SessionId(2)]);
     }
 
     #[test]

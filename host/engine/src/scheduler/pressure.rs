@@ -1,11 +1,10 @@
 //! When cells, sequences or time run out.
 //!
-//! Nothing is dropped silently: work waits, then a run is ended as preempted, or
-//! a request is refused as busy.
+//! Nothing is dropped silently: work waits and gives way to other work, then a run
+//! is ended as preempted, or a request is refused as busy.
 
 use std::time::Duration;
 
-use super::fair::Owner;
 use super::sequence::{Sequence, Wait, Work};
 use super::{Progress, Scheduler};
 use crate::clock::Clock;
@@ -79,16 +78,11 @@ impl<C: Clock> Scheduler<C> {
             self.report();
             return Progress::Worked;
         }
-        if let Some((victim, alone)) = self.victim(blocked, now) {
-            // Whoever is parked goes on when there is room. That helps others
-            // only: a run that is alone has waited for others to end already.
-            if alone || !self.park(victim) {
-                self.preempt(victim);
-            }
-            self.report();
+        let relieved = self.free_a_place(blocked, now);
+        self.report();
+        if relieved {
             return Progress::Worked;
         }
-        self.report();
         self.next_event(now).map_or(Progress::Idle, Progress::Waiting)
     }
 
@@ -101,8 +95,8 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
-    /// Parks a run whose owner was served more than its share while another one's
-    /// work waits for a place. False: nobody has to go, or nobody can.
+    /// Parks a run or a prompt whose owner was served more than its share while
+    /// another one's work waits for a place. False: nobody has to go, or nobody can.
     pub(super) fn change_turns(&mut self, blocked: &[SessionId], now: Duration) -> bool {
         let unplaced = |id: &SessionId| self.sequences.get(id).filter(|sequence| sequence.seq.is_none());
         let Some(waiter) = blocked.iter().find_map(unplaced) else { return false };
@@ -111,12 +105,14 @@ impl<C: Clock> Scheduler<C> {
         let turn = self.turn();
         let waits_long = overdue(waiter.wait().and_then(|wait| wait.blocked), turn, now);
         let placed = self.at_work.iter().filter_map(|&id| Some((id, self.sequences.get(&id)?)));
-        let runs = placed.filter_map(|(id, sequence)| match &sequence.work {
-            Work::Run(run) if sequence.seq.is_some() => Some((id, sequence, run.wait.asked)),
-            _ => None,
+        let holders = placed.filter_map(|(id, sequence)| {
+            let asked = sequence.wait().filter(|_| sequence.seq.is_some())?.asked;
+            Some((id, sequence, asked))
         });
-        let yielding = runs.filter(|(_, holder, _)| {
-            let had_its_turn = holder.owner == waiter.owner && waits_long && overdue(holder.placed_at, turn, now);
+        let yielding = holders.filter(|(_, holder, _)| {
+            // A prompt ends by itself when it is computed.
+            let takes_turns = holder.owner == waiter.owner && matches!(holder.work, Work::Run(_));
+            let had_its_turn = takes_turns && waits_long && overdue(holder.placed_at, turn, now);
             had_its_turn || self.fair.must_yield(&holder.owner, &waiter.owner)
         });
         let victim = yielding.max_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
@@ -160,25 +156,50 @@ impl<C: Clock> Scheduler<C> {
         self.release_by_id(id);
     }
 
-    /// The run to stop so that others can go on, and whether it is the only one.
-    /// With several blocked runs that is one of the tenant that was served most, of its
-    /// lowest priority, the youngest; at once: none of them can
-    /// move. A single one may find cells when an idle session is dropped, so it
-    /// waits first.
-    fn victim(&self, blocked: &[SessionId], now: Duration) -> Option<(SessionId, bool)> {
+    /// Takes the place of somebody who cannot go on, so that others can. False:
+    /// that would help nobody, or may not be needed yet.
+    ///
+    /// With several, each holds cells that another one lacks, so one gives way at
+    /// once. A run that is alone may find cells when an idle session is dropped: it
+    /// waits first, and is ended then. A prompt that is alone is refused in time.
+    fn free_a_place(&mut self, blocked: &[SessionId], now: Duration) -> bool {
+        let stuck = self.stuck(blocked);
+        if let [id] = *stuck {
+            let wait = self.sequences.get(&id).filter(|s| matches!(s.work, Work::Run(_))).and_then(Sequence::wait);
+            let given_up = overdue(wait.and_then(|wait| wait.blocked), self.config.max_wait, now);
+            if given_up {
+                self.preempt(id);
+            }
+            return given_up;
+        }
+        // Who is parked goes on when there is room.
+        if stuck.iter().any(|&id| self.park(id)) {
+            return true;
+        }
+        // A prompt can be computed again; what a run has said cannot be unsaid.
+        let is_prompt = |id: &&SessionId| self.sequences.get(id).is_some_and(|s| matches!(s.work, Work::Prefill(_)));
+        match (stuck.iter().find(is_prompt), stuck.first()) {
+            (Some(&id), _) => self.release_by_id(id),
+            (None, Some(&id)) => self.preempt(id),
+            (None, None) => return false,
+        }
+        true
+    }
+
+    /// Who has a place and cannot go on, in the order in which they give it up:
+    /// those of the tenant that was served most, of its lowest priority, prompts
+    /// before runs, and the youngest.
+    fn stuck(&self, blocked: &[SessionId]) -> Vec<SessionId> {
         let placed = blocked.iter().filter_map(|&id| Some((id, self.sequences.get(&id).filter(|s| s.seq.is_some())?)));
-        let runs = placed.filter_map(|(id, sequence)| match &sequence.work {
-            Work::Run(run) => Some((id, &sequence.owner, run.wait)),
-            Work::Idle | Work::Prefill(_) => None,
+        let at_work = placed.filter_map(|(id, sequence)| Some((id, sequence, sequence.wait()?.asked)));
+        let mut stuck: Vec<(SessionId, &Sequence, Duration)> = at_work.collect();
+        let is_prompt = |sequence: &Sequence| matches!(sequence.work, Work::Prefill(_));
+        stuck.sort_by(|(a, a_sequence, a_asked), (b, b_sequence, b_asked)| {
+            let gives_way = self.fair.gives_way(&b_sequence.owner, &a_sequence.owner);
+            let of_prompts = is_prompt(b_sequence).cmp(&is_prompt(a_sequence));
+            gives_way.then(of_prompts).then(b_asked.cmp(a_asked)).then(b.cmp(a))
         });
-        let mut runs: Vec<(SessionId, &Owner, Wait)> = runs.collect();
-        runs.sort_by(|(a, a_owner, a_wait), (b, b_owner, b_wait)| {
-            let gives_way = self.fair.gives_way(a_owner, b_owner);
-            gives_way.then(a_wait.asked.cmp(&b_wait.asked)).then(a.cmp(b))
-        });
-        let &(last, _, wait) = runs.last()?;
-        let alone = runs.len() == 1;
-        (!alone || overdue(wait.blocked, self.config.max_wait, now)).then_some((last, alone))
+        stuck.into_iter().map(|(id, ..)| id).collect()
     }
 
     /// When something will happen without a command.

@@ -137,3 +137,41 @@ fn a_session_with_a_sequence_does_not_wait_for_one() {
     assert!(goes_on.try_recv().unwrap().is_ok());
     assert!(waits.try_recv().is_err(), "no sequence is free");
 }
+
+#[test]
+fn prompts_that_hold_a_part_of_the_cells_each_give_way_at_once() {
+    for snapshot in [true, false] {
+        let mut fake = Fake::default();
+        fake.limits.kv_cells = 300;
+        fake.abilities.snapshot = snapshot;
+        let config = EngineConfig { prefill_chunk: 4, max_draft: 0, ..EngineConfig::default() };
+        let mut bench = Bench::timed(fake, config, STEP, CHEAP);
+        let first = bench.ready(10);
+        let run = bench.generate(first, GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(120) });
+        // Both fit when they begin, and the run grows meanwhile.
+        let prompts = ["a", "b"].map(|name| Tenant { name: name.into(), ..Tenant::default() });
+        let mut replies: Vec<(SessionId, Reply)> = prompts
+            .into_iter()
+            .zip([135, 135])
+            .map(|(tenant, n)| {
+                let id = bench.open_for(tenant, Priority::Normal);
+                (id, bench.prefill(id, n))
+            })
+            .collect();
+        let mut finish = None;
+        bench.until(|bench| {
+            finish = drain(&run).finish.or(finish);
+            replies.retain_mut(|(id, reply)| {
+                let Ok(answer) = reply.try_recv() else { return true };
+                assert!(answer.is_ok(), "snapshots {snapshot}: {answer:?}");
+                bench.close(*id);
+                false
+            });
+            replies.is_empty() && finish.is_some()
+        });
+        assert_eq!(finish, Some(Finish::Length), "snapshots {snapshot}");
+        assert_eq!(bench.metrics.preempted.get(), 0);
+        assert_eq!(bench.metrics.parked.get() > 0, snapshot, "somebody gave way");
+        assert!(bench.clock.now_seconds() < 5, "and nobody waited for it");
+    }
+}

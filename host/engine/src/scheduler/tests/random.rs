@@ -71,4 +71,58 @@ proptest! {
         prop_assert_eq!(bench.cells_used(), 0);
         prop_assert_eq!(bench.metrics.sessions.get(), 0);
     }
+
+    /// Requests that each fit alone all come to their end, however many they are and
+    /// whoever they are for: none is refused, and none loses what it said.
+    #[test]
+    fn whatever_fits_alone_is_served_beside_others(
+        asks in proptest::collection::vec((0..3usize, 0..3usize, 1..60usize, 1..60u32, 0..20u64), 1..24),
+        cells in 128..220u32,
+        sequences in 1..6u32,
+    ) {
+        let mut fake = Fake::default();
+        fake.limits.kv_cells = cells;
+        fake.limits.sequences = sequences;
+        fake.limits.batch_tokens = 16;
+        let config = EngineConfig { prefill_chunk: 4, ..EngineConfig::default() };
+        let mut bench = Bench::timed(fake, config, Duration::from_millis(1), Duration::ZERO);
+        let mut asks = asks.into_iter().peekable();
+        let mut prompts: Vec<(SessionId, u32, Reply)> = Vec::new();
+        let mut runs: Vec<(SessionId, u32, Reader)> = Vec::new();
+        let mut pause = 0;
+        while asks.peek().is_some() || !prompts.is_empty() || !runs.is_empty() {
+            while let Some((tenant, priority, prompt, most, _)) = asks.next_if(|ask| pause >= ask.4) {
+                let tenant = Tenant { name: ["a", "b", "c"][tenant].into(), ..Tenant::default() };
+                let priority = [Priority::Background, Priority::Normal, Priority::Interactive][priority];
+                let id = bench.open_for(tenant, priority);
+                prompts.push((id, most, bench.prefill(id, prompt)));
+                pause = 0;
+            }
+            pause += 1;
+            if let Progress::Waiting(time) = bench.scheduler.step() { bench.clock.advance(time); }
+            for (id, most, mut reply) in std::mem::take(&mut prompts) {
+                match reply.try_recv() {
+                    Err(_) => prompts.push((id, most, reply)),
+                    Ok(answer) => {
+                        prop_assert!(answer.is_ok(), "{answer:?}");
+                        let options = GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(most) };
+                        runs.push((id, most, bench.generate(id, options)));
+                    }
+                }
+            }
+            for (id, left, reader) in std::mem::take(&mut runs) {
+                let all = drain(&reader);
+                let left = left - u32::try_from(all.tokens.len()).unwrap();
+                match all.finish {
+                    None => runs.push((id, left, reader)),
+                    Some(finish) => {
+                        prop_assert_eq!((finish, left), (Finish::Length, 0));
+                        bench.close(id);
+                    }
+                }
+            }
+        }
+        prop_assert!(bench.clock.now_seconds() < 30, "nobody waited in vain");
+        prop_assert_eq!((bench.cells_used(), bench.metrics.preempted.get()), (0, 0));
+    }
 }
