@@ -42,3 +42,12 @@ fn a_component_for_spin_is_served_by_its_own_manifest() {
     assert!(told.starts_with(" Paris"), "{told}");
     assert!(told.trim_end().ends_with("5 + 16 tokens"), "{told}");
 }
+
+#[test]
+fn handlers_for_any_host_of_wasi_http_are_served_as_they_are() {
+    for (name, hello) in [("hello", "Hello from WASI 0.2\n"), ("hello-async", "Hello from WASI 0.3\n")] {
+        let wasm = guests::guest("host/wasm/guests", name);
+        let host = Host::start(["run".as_ref(), wasm.as_os_str()]);
+        assert_eq!(get(host.url("/")), (200, hello.to_owned()));
+    }
+}

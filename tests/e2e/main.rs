@@ -27,5 +27,6 @@ mod models;
 mod prefix;
 mod scripted;
 mod shutdown;
+mod soak;
 mod structured;
 mod tenants;

@@ -112,16 +112,7 @@ impl Site {
 
     /// Waits until nobody holds anything any more but what `kept` names.
     pub fn until_empty(&self, kept: &[&str]) {
-        let mut left = Vec::new();
-        for _ in 0..500 {
-            left = held(&self.host.metrics());
-            left.retain(|line| !kept.iter().any(|kept| line.contains(kept)));
-            if left.is_empty() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("this is still held: {left:#?}\n{}", self.host.log());
+        until_empty(&self.host, kept);
     }
 
     /// How many lines of the log contain all of these.
@@ -133,6 +124,20 @@ impl Site {
     pub fn until_logged(&self, words: &[&str], lines: usize) {
         eventually(&format!("{lines} lines with {words:?}"), Duration::from_secs(10), || self.logged(words) >= lines);
     }
+}
+
+/// Waits until nobody holds anything of a host any more but what `kept` names.
+pub fn until_empty(host: &Host, kept: &[&str]) {
+    let mut left = Vec::new();
+    for _ in 0..500 {
+        left = held(&host.metrics());
+        left.retain(|line| !kept.iter().any(|kept| line.contains(kept)));
+        if left.is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("this is still held: {left:#?}\n{}", host.log());
 }
 
 /// What is held of anything that a host counts.
@@ -150,8 +155,8 @@ fn held(metrics: &Scrape) -> Vec<String> {
     gauges.filter(|line| !line.ends_with(" 0")).map(str::to_owned).collect()
 }
 
-/// The manifest.
-fn application(terms: &Terms<'_>) -> String {
+/// The manifest of an application with all of them.
+pub(crate) fn application(terms: &Terms<'_>) -> String {
     let mut text = "spin_manifest_version = 2\n[application]\nname = \"hostile\"\nversion = \"0.1.0\"\n".to_owned();
     let mut component = |name: &str, route: Option<&str>, source: &Path, limits: Option<(&str, &str)>| {
         if let Some(route) = route {

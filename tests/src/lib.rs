@@ -14,6 +14,7 @@
     reason = "test support: a failure here is a failed test, and its message is the documentation"
 )]
 
+pub mod api;
 pub mod chat;
 pub mod guests;
 pub mod host;
@@ -23,3 +24,4 @@ pub mod metrics;
 pub mod paths;
 pub mod raw;
 pub mod scripts;
+pub mod soak;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the benchmarks of the tests crate.
 
 mod peer;
+mod wasmtime;
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -37,12 +38,22 @@ enum Which {
     ///
     /// Arguments after `--` go to the benchmark: `--rounds`, `--seconds`,
     /// `--connections`, `--only`.
-    Neighbours(Neighbours),
+    Neighbours(Plain),
+    /// A handler that says hello, beside `wasmtime serve` in the same run
+    ///
+    /// wasmtime is compiled below `target/peer`, once, or named by
+    /// `--peer-command`. Arguments after `--` go to the benchmark: `--rounds`,
+    /// `--seconds`, `--connections`.
+    Hello(wasmtime::Args),
+    /// What is left of half an hour of everything at once
+    ///
+    /// Arguments after `--` go to the benchmark: `--minutes`.
+    Soak(Plain),
 }
 
-/// Arguments of `bench neighbours`.
+/// Arguments of a benchmark that has no peer.
 #[derive(clap::Args)]
-struct Neighbours {
+struct Plain {
     /// For the benchmark binary
     #[arg(last = true)]
     rest: Vec<OsString>,
@@ -56,7 +67,13 @@ pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
     setup::prepare(repo, Purpose::Run)?;
     match &args.which {
         None => measure(repo, "serving", &args.rest),
-        Some(Which::Neighbours(neighbours)) => measure(repo, "neighbours", &neighbours.rest),
+        Some(Which::Neighbours(plain)) => measure(repo, "neighbours", &plain.rest),
+        Some(Which::Soak(plain)) => measure(repo, "soak", &plain.rest),
+        Some(Which::Hello(hello)) => {
+            let mut rest = vec!["--peer-command".into(), hello.command(repo)?];
+            rest.extend(hello.rest().iter().cloned());
+            measure(repo, "hello", &rest)
+        }
         Some(Which::Peer(peer)) => {
             // First: what cannot be had is better known before minutes of building.
             let command = peer.command(repo)?;
@@ -108,6 +125,14 @@ mod tests {
         let args = parse("bench neighbours -- --only spin");
         let Some(Which::Neighbours(neighbours)) = args.which else { panic!("another benchmark") };
         assert_eq!(neighbours.rest, ["--only", "spin"]);
+
+        let args = parse("bench soak -- --minutes 1");
+        let Some(Which::Soak(soak)) = args.which else { panic!("another benchmark") };
+        assert_eq!(soak.rest, ["--minutes", "1"]);
+
+        let args = parse("bench hello --peer-command a -- --rounds 1");
+        let Some(Which::Hello(hello)) = args.which else { panic!("another benchmark") };
+        assert_eq!(hello.rest(), ["--rounds", "1"]);
 
         let args = parse("bench peer --backend icelake -- --only tree");
         let Some(Which::Peer(peer)) = args.which else { panic!("another benchmark") };
