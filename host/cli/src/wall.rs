@@ -43,6 +43,7 @@ pub(crate) fn raise(args: &ServeArgs, opened: &Opened, needs: &Needs, console: C
         SandboxPolicy::BestEffort => Policy::BestEffort,
         SandboxPolicy::Off => Policy::Off,
     };
+    nala_wasm::open_pagemap();
     let mut plan = plan(args, opened, needs)?;
     if !matches!(needs.reach, Connect::None) {
         // Certificates to trust, wherever a distribution has them.

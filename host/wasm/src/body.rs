@@ -79,7 +79,7 @@ impl Body for ResponseBody {
             // A body whose instance was dropped ends like a finished one.
             None => match this.guard.control.end() {
                 Some(End::Trapped(reason) | End::Failed(reason)) => Some(reason.clone()),
-                Some(End::Returned) | None => None,
+                Some(End::Returned | End::NotMade(_)) | None => None,
             },
         };
         this.guard.disarm();

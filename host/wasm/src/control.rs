@@ -1,16 +1,13 @@
-//! Ends an instance from outside: when its client is gone, or its time is up.
+//! What an instance and whoever waits for its response tell each other.
 
-use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use nala_tenant::Exceeded;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use wasmtime::Trap;
-use wasmtime_wasi_http::handler::{WorkerExpiration, WorkerStatus};
+use tokio_util::sync::CancellationToken;
 
-use crate::cpu::{Counting, CpuClock};
+use crate::error::HandleError;
 use crate::handler::Seat;
 use crate::outbound::Depth;
 use crate::outcome::{Outcome, Stopped};
@@ -34,11 +31,15 @@ pub(crate) struct RequestControl {
     /// the response's body ends because of that.
     end: OnceLock<End>,
     ended: CancellationToken,
+    /// Whether the guest computes for so long that others should not wait for it.
+    is_long: AtomicBool,
 }
 
 /// How an instance ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
+    /// There was none: it could not be made.
+    NotMade(HandleError),
     /// Its guest returned.
     Returned,
     /// Its guest trapped.
@@ -47,29 +48,38 @@ pub(crate) enum End {
     Failed(String),
 }
 
-impl End {
-    pub(crate) fn of(result: &Result<(), wasmtime::Error>) -> Self {
-        match result {
-            Ok(()) => Self::Returned,
-            Err(error) => match error.downcast_ref::<Trap>() {
-                Some(trap) => Self::Trapped(trap.to_string()),
-                None => Self::Failed(error.root_cause().to_string()),
-            },
-        }
-    }
-}
-
 impl RequestControl {
     pub(crate) fn new(deadline: Instant, depth: Depth, seat: Seat) -> Self {
+        Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, depth) }
+    }
+
+    /// Of a request that takes no place, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_nothing() -> Self {
+        Self::without_seat(Instant::now(), Depth::default())
+    }
+
+    fn without_seat(deadline: Instant, depth: Depth) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
             depth,
-            seat: Mutex::new(Some(seat)),
+            seat: Mutex::new(None),
             outcome: OnceLock::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
+            is_long: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that the guest computes for long.
+    pub(crate) fn note_long(&self) {
+        self.is_long.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the guest computes for long.
+    pub(crate) fn computes_for_long(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed)
     }
 
     /// Hands the request's place to its instance.
@@ -123,48 +133,5 @@ impl Slot {
 
     pub(crate) fn get(&self) -> Option<&Arc<RequestControl>> {
         self.0.get()
-    }
-}
-
-/// Tells the worker to drop its instance. Polled outside of the store, and so
-/// also while the guest spins or waits in a host call.
-pub(crate) struct Expiration {
-    slot: Slot,
-    cpu: Arc<CpuClock>,
-    waits: Option<Waits>,
-}
-
-struct Waits {
-    gone: Pin<Box<WaitForCancellationFutureOwned>>,
-    deadline: Pin<Box<tokio::time::Sleep>>,
-}
-
-impl Expiration {
-    pub(crate) fn new(slot: Slot, cpu: Arc<CpuClock>) -> Self {
-        Self { slot, cpu, waits: None }
-    }
-}
-
-impl WorkerExpiration for Expiration {
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>, _status: WorkerStatus, _start: Instant) -> Poll<()> {
-        let this = &mut *self;
-        // Polled after every turn of the store, so a request that has just been
-        // attached is seen at once. Only then the worker gives the store another
-        // turn after this one, whose end is not seen here.
-        let taken_up = this.waits.is_none() && this.slot.get().is_some();
-        this.cpu.end_poll(if taken_up { Counting::Guest } else { Counting::Polls });
-        let Some(control) = this.slot.get() else { return Poll::Pending };
-        let waits = this.waits.get_or_insert_with(|| Waits {
-            gone: Box::pin(control.gone.clone().cancelled_owned()),
-            deadline: Box::pin(tokio::time::sleep_until(control.deadline.into())),
-        });
-        if waits.gone.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        ready!(waits.deadline.as_mut().poll(cx));
-        if let Some(outcome) = control.outcome.get() {
-            outcome.stop(Stopped::Wall);
-        }
-        Poll::Ready(())
     }
 }

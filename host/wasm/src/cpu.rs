@@ -2,17 +2,15 @@
 //! it.
 //!
 //! Reading a thread's CPU clock is a system call, too dear for each call of the
-//! host. So it is read twice a poll of the store: when wasmtime's hook first
-//! tells of a border that the guest crosses, and when whoever polls the store
-//! says that the poll is over. All the thread did between is work for this
-//! store. What is done for it elsewhere is measured there and charged.
+//! host. So it is read twice a poll of the store: before and after. All the thread
+//! did between is work for this store. What is done for it elsewhere is measured
+//! there and charged.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use wasmtime::CallHook;
 
 use crate::error::CpuUsedUp;
 use crate::outcome::{Outcome, Stopped};
@@ -20,16 +18,6 @@ use crate::turns::Place;
 
 /// Not running.
 const STOPPED: u64 = u64::MAX;
-
-/// What counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Counting {
-    /// From the first border of a poll to the poll's end, which is told.
-    Polls,
-    /// While the guest's own code runs: for a poll whose end nobody tells.
-    Guest,
-}
 
 /// CPU time of one store. Written by the one task that runs the store.
 #[derive(Debug)]
@@ -42,8 +30,8 @@ pub(crate) struct CpuClock {
     spent: AtomicU64,
     /// Where the thread's clock stood at the start of this stretch.
     since: AtomicU64,
-    /// A [`Counting`].
-    counting: AtomicU8,
+    /// Nanoseconds that were told as fresh.
+    told: AtomicU64,
     /// The store's turn at computing, for this poll.
     place: Mutex<Option<Place>>,
 }
@@ -55,7 +43,7 @@ impl CpuClock {
             outcome,
             spent: AtomicU64::new(0),
             since: AtomicU64::new(STOPPED),
-            counting: AtomicU8::new(Counting::Polls as u8),
+            told: AtomicU64::new(0),
             place: Mutex::default(),
         }
     }
@@ -68,6 +56,13 @@ impl CpuClock {
             since => thread_nanos().saturating_sub(since),
         };
         Duration::from_nanos(spent.saturating_add(running))
+    }
+
+    /// What was used since this was last asked.
+    pub(crate) fn fresh(&self) -> Duration {
+        let used = self.used();
+        let nanos = used.as_nanos().try_into().unwrap_or(u64::MAX);
+        used.saturating_sub(Duration::from_nanos(self.told.swap(nanos, Ordering::Relaxed)))
     }
 
     /// A stretch begins, unless one is under way.
@@ -104,42 +99,24 @@ impl CpuClock {
         Ok(())
     }
 
-    /// Whether somebody will say that this poll is over.
-    pub(crate) fn end_is_told(&self) -> bool {
-        self.counting.load(Ordering::Relaxed) == Counting::Polls as u8
-    }
-
-    /// The store computes in a turn of its own until the poll is over. To be called in a
-    /// poll whose [end is told](Self::end_is_told): else the turn would last while the
-    /// guest waits.
+    /// The store computes in a turn of its own until the poll is over.
     pub(crate) fn take_turn(&self, place: Option<Place>) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
 
-    /// A poll of the store is over: the thread is others' now. `next` counts in
-    /// the next one.
-    pub(crate) fn end_poll(&self, next: Counting) {
+    /// A poll of the store is over: the thread is others' now.
+    fn end_poll(&self) {
         self.stop();
         self.take_turn(None);
-        self.counting.store(next as u8, Ordering::Relaxed);
     }
 
-    /// Follows the guest over a border.
-    pub(crate) fn cross(&self, hook: CallHook) {
-        let only_guest = !self.end_is_told();
-        match hook {
-            CallHook::CallingHost | CallHook::ReturningFromWasm if only_guest => self.stop(),
-            _ => self.start(),
-        }
-    }
-
-    /// Runs a future that works in the store, telling the polls' ends.
+    /// Runs a future that works in the store: what its polls take counts.
     pub(crate) async fn follow<F: Future>(&self, future: F) -> F::Output {
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|cx| {
             self.start();
             let poll = future.as_mut().poll(cx);
-            self.end_poll(Counting::Polls);
+            self.end_poll();
             poll
         })
         .await
@@ -185,51 +162,30 @@ mod tests {
     }
 
     #[test]
-    fn work_counts_in_the_guest_and_in_the_host() {
+    fn only_stretches_count() {
         let clock = clock();
-        clock.cross(CallHook::CallingWasm);
+        spin();
+        clock.start();
         spin();
         check(&clock, 1);
-        clock.cross(CallHook::CallingHost);
+        clock.stop();
         spin();
-        // The host calls the guest back for memory.
-        clock.cross(CallHook::CallingWasm);
-        clock.cross(CallHook::ReturningFromWasm);
+        clock.start();
+        clock.start();
         spin();
-        clock.cross(CallHook::ReturningFromHost);
-        clock.cross(CallHook::ReturningFromWasm);
-        clock.end_poll(Counting::Polls);
+        clock.end_poll();
         spin();
-        check(&clock, 3);
+        check(&clock, 2);
     }
 
     #[test]
-    fn waiting_in_the_host_does_not() {
+    fn what_is_fresh_is_told_once() {
         let clock = clock();
-        clock.cross(CallHook::CallingWasm);
-        clock.cross(CallHook::CallingHost);
-        clock.end_poll(Counting::Polls);
-        spin();
-        clock.cross(CallHook::ReturningFromHost);
-        clock.cross(CallHook::ReturningFromWasm);
-        clock.end_poll(Counting::Polls);
-        check(&clock, 0);
-    }
-
-    #[test]
-    fn where_the_end_of_a_poll_is_not_told_the_guest_counts() {
-        let clock = clock();
-        assert!(clock.end_is_told());
-        clock.end_poll(Counting::Guest);
-        assert!(!clock.end_is_told());
-        clock.cross(CallHook::CallingWasm);
-        spin();
-        clock.cross(CallHook::CallingHost);
-        spin();
-        clock.cross(CallHook::ReturningFromHost);
-        clock.cross(CallHook::ReturningFromWasm);
-        spin();
-        check(&clock, 1);
+        clock.charge(Duration::from_millis(3));
+        assert_eq!(clock.fresh(), Duration::from_millis(3));
+        assert_eq!(clock.fresh(), Duration::ZERO);
+        clock.charge(Duration::from_millis(2));
+        assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(2), Duration::from_millis(5)));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nala_tenant::Tenant;
 use thiserror::Error;
 use tokio::sync::Semaphore;
-use wasmtime::{Cache, Config, Engine, PoolingAllocationConfig};
+use wasmtime::{Cache, Config, Enabled, Engine, PoolingAllocationConfig};
 
 use crate::cache::CompileCache;
 use crate::metrics::RuntimeMetrics;
@@ -127,12 +127,32 @@ impl Runtime {
     }
 }
 
+/// Opens the map of this process's pages for wasmtime, which needs it to see which were
+/// written. To be called before the process gives up the right to; without it, or on a
+/// kernel before 6.7, instances take longer.
+pub fn open_pagemap() {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.pagemap_scan(Enabled::Yes)
+        .total_component_instances(1)
+        .total_core_instances(1)
+        .total_memories(1)
+        .total_tables(1)
+        .total_stacks(1)
+        .max_memory_size(1 << 16);
+    // It is kept for the process when the first engine asks for it.
+    if let Err(error) = Engine::new(Config::new().memory_reservation(1 << 16).allocation_strategy(pool)) {
+        tracing::debug!(error = format!("{error:#}"), "pages that were written cannot be told apart");
+    }
+}
+
 fn engine(config: &RuntimeConfig, cache: Option<&Cache>) -> wasmtime::Result<Engine> {
     let mut common = Config::new();
     common.epoch_interruption(true).memory_init_cow(true).cache(cache.cloned());
-    let mut pooled = common.clone();
-    pooled.allocation_strategy(pool(config));
-    match Engine::new(&pooled) {
+    let pooled = |pool| Engine::new(common.clone().allocation_strategy(pool));
+    let mut scanned = pool(config);
+    scanned.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT).table_keep_resident(KEPT);
+    // Linux knows since 6.7 which pages were written.
+    match pooled(scanned).or_else(|_| pooled(pool(config))) {
         Ok(engine) => Ok(engine),
         // Some aarch64 kernels have 39 bits of addresses, too few for the pool.
         Err(error) => {
@@ -144,6 +164,11 @@ fn engine(config: &RuntimeConfig, cache: Option<&Cache>) -> wasmtime::Result<Eng
         }
     }
 }
+
+/// Bytes of a memory or a table that is free which stay resident: the pages of them that
+/// were written are written over. Else they are given back to the system, which costs a
+/// page fault each the next time, and interrupts all cores to forget them.
+const KEPT: usize = 256 << 10;
 
 /// Instances are laid out ahead of time. A component made with wasm32-wasip2
 /// has three core instances and two tables, so those pools are larger.

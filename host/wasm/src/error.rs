@@ -1,11 +1,9 @@
 //! Why a request got no response from its guest.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use nala_tenant::Exceeded;
 use thiserror::Error;
-use wasmtime_wasi_http::handler::InstantiationError;
 
 use crate::control::{End, RequestControl};
 use crate::outcome::{Outcome, Stopped};
@@ -92,17 +90,13 @@ impl HandleError {
 
     /// Reads what wasmtime returned for a request.
     pub(crate) async fn classify(error: &wasmtime::Error, control: &RequestControl) -> Self {
-        if let Some(failed) = error.downcast_ref::<InstantiationError<Arc<RequestControl>>>() {
-            // `Instances::instantiate` has read why already.
-            let read = failed.error.downcast_ref::<Self>().cloned();
-            return read.unwrap_or_else(|| Self::Trap { reason: failed.error.root_cause().to_string() });
-        }
         // The answer can overtake the news of how the instance ended.
         let _ = tokio::time::timeout(END_WAIT, control.ended()).await;
         if let Some(reason) = control.stopped() {
             return stopped(reason);
         }
         match control.end() {
+            Some(End::NotMade(error)) => error.clone(),
             Some(End::Trapped(_) | End::Failed(_)) if control.memory_refused() => {
                 control.exceeded().map_or(Self::MemoryLimit, Self::Tenant)
             }

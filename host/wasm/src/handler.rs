@@ -1,7 +1,5 @@
 //! Answering requests with fresh instances.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,28 +9,26 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use wasmtime::component::GuestTaskId;
-use wasmtime::{Store, StoreContextMut};
-use wasmtime_wasi_http::handler::{HandlerState, Instance, ProxyHandler, ProxyPre, ShouldAccept, WorkerState};
-use wasmtime_wasi_http::{Error as WireError, WasiHttpView};
+use wasmtime_wasi_http::Error as WireError;
+use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
 
 use crate::account::{Account, Place};
 use crate::body::{GoneGuard, ResponseBody, counted};
 use crate::capabilities::Own;
-use crate::control::{End, Expiration, RequestControl, Slot};
+use crate::control::{RequestControl, Slot};
 use crate::engine::Runtime;
 use crate::error::{HandleError, RETRY};
 use crate::load::LoadError;
-use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outbound::Depth;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
-use crate::threads::GuestThreads;
+use crate::threads::{Begun, GuestThreads};
+use crate::worker::Instances;
 
 /// A handler, ready to answer requests. A cheap handle: clones share it.
 #[derive(Clone)]
 pub struct App {
-    proxy: ProxyHandler<Instances>,
+    instances: Arc<Instances>,
     room: Arc<Semaphore>,
     threads: Arc<GuestThreads>,
     admission_wait: Duration,
@@ -60,15 +56,15 @@ pub struct Instantiation {
 impl App {
     pub(crate) fn new(runtime: &Runtime, blueprint: Blueprint, pre: ProxyPre<StoreData>) -> Result<Self, LoadError> {
         let metrics = runtime.metrics.clone();
-        let proxy = ProxyHandler::new(Instances { blueprint, pre, metrics });
+        let instances = Arc::new(Instances { blueprint, pre, metrics });
         let (room, threads) = (Arc::clone(&runtime.room), Arc::clone(&runtime.threads));
-        Ok(Self { proxy, room, threads, admission_wait: runtime.config.admission_wait })
+        Ok(Self { instances, room, threads, admission_wait: runtime.config.admission_wait })
     }
 
     /// The component's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.proxy.state().blueprint.app
+        &self.instances.blueprint.app
     }
 
     /// The same handler for another tenant: requests are on its account, and share
@@ -76,19 +72,18 @@ impl App {
     /// place of what was granted of its kind.
     #[must_use]
     pub fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
-        let Instances { blueprint, pre, metrics } = self.proxy.state();
+        let Instances { blueprint, pre, metrics } = &*self.instances;
         let account = Arc::new(Account::new(tenant, Arc::clone(&blueprint.account.component), &blueprint.app));
         let granted = Arc::new(blueprint.granted.with(own));
         let blueprint = Blueprint { account, granted, ..blueprint.clone() };
-        let proxy = ProxyHandler::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
-        let (room, threads) = (Arc::clone(&self.room), Arc::clone(&self.threads));
-        Self { proxy, room, threads, admission_wait: self.admission_wait }
+        let instances = Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
+        Self { instances, ..self.clone() }
     }
 
     /// Whose requests it answers.
     #[must_use]
     pub fn tenant(&self) -> &Arc<Tenant> {
-        &self.proxy.state().blueprint.account.tenant
+        &self.instances.blueprint.account.tenant
     }
 
     /// Answers a request with an instance of its own.
@@ -104,7 +99,7 @@ impl App {
         B::Error: std::fmt::Display,
     {
         let result = self.answer(request).await;
-        let state = self.proxy.state();
+        let state = &self.instances;
         match &result {
             Ok(_) => state.metrics.ended("response"),
             Err(error) => {
@@ -122,7 +117,7 @@ impl App {
         B::Error: std::fmt::Display,
     {
         let arrived = Instant::now();
-        let blueprint = &self.proxy.state().blueprint;
+        let blueprint = &self.instances.blueprint;
         let account = &blueprint.account;
         account.may_begin().map_err(HandleError::Tenant)?;
         let admissions = [self.admit(&account.tenant).await?, self.admit(&account.component).await?];
@@ -141,13 +136,28 @@ impl App {
             let counted = counted(body, meter, Counter::BytesIn);
             counted.map_err(|e| WireError::InternalError(Some(e.to_string()))).boxed_unsync()
         });
-        match self.threads.within(self.proxy.handle(Arc::clone(&control), request)).await {
+        match self.begin(Arc::clone(&control), request).await {
             Ok(response) => {
                 let (app, account) = (Arc::clone(&blueprint.app), Arc::clone(account));
                 Ok(response.map(|body| ResponseBody::new(body, guard, app, account, admissions)))
             }
             Err(error) => Err(HandleError::classify(&error, &control).await),
         }
+    }
+
+    /// Has an instance answer: here, or on the guest threads where the tenant's guests
+    /// would keep others waiting.
+    async fn begin(&self, control: Arc<RequestControl>, request: WasiRequest) -> wasmtime::Result<WasiResponse> {
+        let (answer, response) = futures::channel::oneshot::channel();
+        let Blueprint { account, models, .. } = &self.instances.blueprint;
+        let begins_here = models.turns.may_begin(&account.tenant);
+        let task = Box::pin(Arc::clone(&self.instances).work(Arc::clone(&control), request, answer));
+        if begins_here {
+            tokio::spawn(Begun::new(task, control, Arc::clone(&self.threads)));
+        } else {
+            self.threads.spawn(task);
+        }
+        response.await.unwrap_or_else(|_| Err(wasmtime::format_err!("the instance ended without a response")))
     }
 
     /// Lets a request in, after those of the same owner that came before.
@@ -167,7 +177,7 @@ impl App {
     /// # Errors
     /// [`HandleError::AtCapacity`] and what the guest's start does wrong.
     pub async fn instantiate_once(&self) -> Result<Instantiation, HandleError> {
-        let state = self.proxy.state();
+        let state = &self.instances;
         let outcome = Arc::new(Outcome::default());
         let begin = Instant::now();
         let mut store = state.blueprint.store(&state.blueprint.account, Slot::default(), Arc::clone(&outcome));
@@ -187,82 +197,5 @@ fn again(pre: &ProxyPre<StoreData>) -> ProxyPre<StoreData> {
     match pre {
         ProxyPre::P2(pre) => ProxyPre::P2(pre.clone()),
         ProxyPre::P3(pre) => ProxyPre::P3(pre.clone()),
-    }
-}
-
-/// Makes an instance for each request.
-struct Instances {
-    blueprint: Blueprint,
-    pre: ProxyPre<StoreData>,
-    metrics: RuntimeMetrics,
-}
-
-impl HandlerState for Instances {
-    type StoreData = StoreData;
-    type WorkerExpiration = Expiration;
-    type WorkerState = OneRequest;
-
-    async fn instantiate(&self) -> wasmtime::Result<Instance<StoreData, Expiration, OneRequest>> {
-        let begin = Instant::now();
-        let slot = Slot::default();
-        let outcome = Arc::new(Outcome::default());
-        let mut store = self.blueprint.store(&self.blueprint.account, slot.clone(), Arc::clone(&outcome));
-        let cpu = Arc::clone(&store.data().cpu);
-        let instantiate = cpu.follow(self.pre.instantiate_async(&mut store));
-        let Ok(proxy) = tokio::time::timeout(self.blueprint.limits.wall, instantiate).await else {
-            return Err(HandleError::WallLimit.into());
-        };
-        // Read here, since the request does not know this store yet.
-        let proxy = proxy.map_err(|e| HandleError::of(&e, &outcome))?;
-        self.metrics.instantiate_seconds.observe(begin.elapsed().as_secs_f64());
-        Ok(Instance {
-            store,
-            proxy,
-            view: StoreData::http,
-            expiration: Expiration::new(slot, cpu),
-            state: OneRequest { _alive: self.metrics.instance() },
-        })
-    }
-}
-
-/// The life of an instance: one request.
-struct OneRequest {
-    _alive: Alive,
-}
-
-impl WorkerState for OneRequest {
-    type StoreData = StoreData;
-    type RequestData = Arc<RequestControl>;
-
-    fn should_accept_request(&self, _concurrent: usize, total: usize) -> ShouldAccept {
-        if total == 0 { ShouldAccept::Yes } else { ShouldAccept::Never }
-    }
-
-    fn on_request_start(
-        &self,
-        mut store: StoreContextMut<'_, StoreData>,
-        control: Arc<RequestControl>,
-        _task: GuestTaskId,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + Sync>> {
-        let data = store.data_mut();
-        data.seat = control.take_seat();
-        data.slot.attach(control, Arc::clone(&data.outcome));
-        // Time is kept by `Expiration`, from outside of the store.
-        Box::pin(std::future::pending())
-    }
-
-    fn drop(&self, mut store: Store<StoreData>, result: Result<(), wasmtime::Error>) {
-        if let Err(error) = &result {
-            tracing::debug!(error = format!("{error:#}"), "an instance ended early");
-        }
-        if let Some(control) = store.data().slot.get() {
-            control.set_end(End::of(&result));
-        }
-        let data = store.data_mut();
-        data.account.used_cpu(data.cpu.used());
-        let seat = data.seat.take();
-        // The place is free when all that the instance held is.
-        drop(store);
-        drop(seat);
     }
 }

@@ -42,13 +42,14 @@ mod threads;
 mod tick;
 mod turns;
 mod variables;
+mod worker;
 
 pub use body::{BodyError, ResponseBody};
 pub use cache::CompileCache;
 pub use capabilities::{Capabilities, GrantError, Own};
 pub use chat::renderer::Renderer;
 pub use clocks::Clocks;
-pub use engine::{Runtime, RuntimeConfig, StartError};
+pub use engine::{Runtime, RuntimeConfig, StartError, open_pagemap};
 pub use error::HandleError;
 pub use files::{Access, Asset, AssetLimit, Files, FilesError, Folder};
 pub use handler::{App, Instantiation};

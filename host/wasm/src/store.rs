@@ -28,6 +28,10 @@ use crate::tick::Ticker;
 /// Ticks that a guest runs before it looks up and lets others run.
 const SLICE_TICKS: u64 = 1;
 
+/// A guest that has computed for so long when it looks up does so on other threads from
+/// then on. Handlers that wait for a model or a disk stay below.
+const LONG: Duration = Duration::from_millis(5);
+
 /// Bytes of randomness that a guest may ask for in one call.
 const MAX_RANDOM: u64 = 64 << 10;
 
@@ -55,8 +59,6 @@ pub(crate) struct StoreData {
     pub(crate) seat: Option<Seat>,
     /// Whom it works for.
     pub(crate) account: Arc<Account>,
-    /// What stopped the store, if something did.
-    pub(crate) outcome: Arc<Outcome>,
 }
 
 /// What all stores of a component have in common.
@@ -98,7 +100,7 @@ impl Blueprint {
                 slot.clone(),
                 Arc::clone(account),
             ),
-            memory: MemoryLimiter::new(limits, account, Arc::clone(&outcome)),
+            memory: MemoryLimiter::new(limits, account, outcome),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
             llm: LlmState::new(self.models.clone(), Arc::clone(account), limits),
@@ -111,35 +113,29 @@ impl Blueprint {
             slot,
             seat: None,
             account: Arc::clone(account),
-            outcome,
         };
         let mut store = Store::new(&self.engine, data);
         store.limiter(|data| &mut data.memory);
         store.set_hostcall_fuel(limits.call_bytes as usize);
         store.set_max_component_handles(limits.handles as usize);
-        let crossing = Arc::clone(&cpu);
-        store.call_hook(move |_, hook| {
-            crossing.cross(hook);
-            Ok(())
-        });
         store.set_epoch_deadline(SLICE_TICKS);
         let (turns, tenant) = (Arc::clone(&self.models.turns), Arc::clone(&account.tenant));
-        let mut noted = Duration::ZERO;
-        store.epoch_deadline_callback(move |_| {
+        store.epoch_deadline_callback(move |store| {
             cpu.check()?;
             cpu.stop();
             let used = cpu.used();
-            let computed = used.saturating_sub(std::mem::replace(&mut noted, used));
-            let waits = !turns.may_go_on(&tenant, computed);
+            if used >= LONG
+                && let Some(control) = store.data().slot.get()
+            {
+                control.note_long();
+            }
+            let waits = !turns.may_go_on(&tenant, cpu.fresh());
             let (cpu, turns, tenant) = (Arc::clone(&cpu), Arc::clone(&turns), Arc::clone(&tenant));
             let rest = async move {
                 // Tokio's own yield puts the task behind all others that are ready;
                 // wasmtime's plain one may be polled again at once.
                 tokio::task::yield_now().await;
                 if waits {
-                    while !cpu.end_is_told() {
-                        tokio::task::yield_now().await;
-                    }
                     cpu.take_turn(turns.cpu.take(&tenant, used).await);
                 }
                 cpu.start();

@@ -1,14 +1,19 @@
-//! The threads that run guests, apart from those that serve connections.
+//! The threads that run guests which compute for long, apart from those that serve
+//! connections.
 //!
-//! Guests compute, and the system shares the cores out among threads. Those of guests
+//! Such guests compute, and the system shares the cores out among threads. Those of guests
 //! step back behind the others, of the server and of models: what these do is short or
 //! for everybody, and none of it is to wait until a guest has had its slice.
 
 use std::future::Future;
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::control::RequestControl;
 
 /// How far the threads step back, as by nice(1). About a third of the weight of others:
 /// enough to let them go first, little enough to go on beside them.
@@ -30,17 +35,51 @@ impl GuestThreads {
         Ok(Self(Some(threads)))
     }
 
-    /// Has the tasks that a future begins run on these threads. The future itself stays
-    /// where it is.
-    pub(crate) async fn within<F: Future>(&self, future: F) -> F::Output {
-        let Some(threads) = self.0.as_ref().map(Runtime::handle) else { return future.await };
-        let mut future = pin!(future);
-        std::future::poll_fn(|context| {
-            // Not held between polls, where the thread may be another.
-            let _entered = Handle::enter(threads);
-            future.as_mut().poll(context)
-        })
-        .await
+    /// Runs a task here.
+    pub(crate) fn spawn(&self, task: Task) {
+        // None: the last handle is being dropped, and nobody waits for a task any more.
+        if let Some(threads) = &self.0 {
+            threads.spawn(task);
+        }
+    }
+}
+
+/// A task that answers a request.
+pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A task where it was begun, until its guest computes for long: then it goes on on the
+/// guest threads.
+///
+/// Most requests are answered within a fraction of a millisecond or wait most of the
+/// time. To wake another thread for each would take as long as to answer it.
+pub(crate) struct Begun {
+    task: Option<Task>,
+    control: Arc<RequestControl>,
+    threads: Arc<GuestThreads>,
+}
+
+impl Begun {
+    pub(crate) fn new(task: Task, control: Arc<RequestControl>, threads: Arc<GuestThreads>) -> Self {
+        Self { task: Some(task), control, threads }
+    }
+}
+
+impl Future for Begun {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let Some(task) = &mut this.task else { return Poll::Ready(()) };
+        if task.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !this.control.computes_for_long() {
+            return Poll::Pending;
+        }
+        if let Some(task) = this.task.take() {
+            this.threads.spawn(task);
+        }
+        Poll::Ready(())
     }
 }
 
@@ -68,42 +107,45 @@ fn step_back() {
 mod tests {
     use super::*;
 
+    fn here() -> (Option<String>, i32) {
+        let name = std::thread::current().name().map(str::to_owned);
+        (name, rustix::process::getpriority_process(None).unwrap())
+    }
+
     #[test]
-    fn tasks_run_apart_and_step_back() {
+    fn a_task_goes_on_apart_once_it_computes_for_long() {
         let before = rustix::process::getpriority_process(None).unwrap();
-        let threads = GuestThreads::start(1).unwrap();
+        let threads = Arc::new(GuestThreads::start(1).unwrap());
+        let control = Arc::new(RequestControl::of_nothing());
+        let (sender, places) = std::sync::mpsc::channel();
+        let noting = Arc::clone(&control);
+        let task = Box::pin(async move {
+            sender.send(here()).unwrap();
+            tokio::task::yield_now().await;
+            sender.send(here()).unwrap();
+            noting.note_long();
+            tokio::task::yield_now().await;
+            sender.send(here()).unwrap();
+        });
         let outer = Builder::new_current_thread().build().unwrap();
-        let (name, nice) = outer.block_on(threads.within(async {
-            let task = tokio::spawn(async {
-                let name = std::thread::current().name().map(str::to_owned);
-                (name, rustix::process::getpriority_process(None).unwrap())
-            });
-            task.await.unwrap()
-        }));
-        assert_eq!(name.as_deref(), Some("nala guest"));
-        assert_eq!(nice, (before + NICENESS).min(19));
-        assert_eq!(rustix::process::getpriority_process(None).unwrap(), before, "only they do");
+        let own = here();
+        outer.block_on(Begun::new(task, control, threads));
+        let apart = (Some("nala guest".to_owned()), (before + NICENESS).min(19));
+        assert_eq!(places.iter().collect::<Vec<_>>(), [own.clone(), own.clone(), apart]);
+        assert_eq!(here(), own, "only they step back");
     }
 
     #[test]
     fn the_last_handle_may_go_on_one_of_the_threads() {
-        let threads = std::sync::Arc::new(GuestThreads::start(1).unwrap());
-        let outer = Builder::new_current_thread().build().unwrap();
+        let threads = Arc::new(GuestThreads::start(1).unwrap());
         let (sender, dropped) = std::sync::mpsc::channel();
-        outer.block_on(async {
-            let held = std::sync::Arc::clone(&threads);
-            threads
-                .within(async {
-                    // It goes on when nobody waits for it, and so may be the last that holds them.
-                    drop(tokio::spawn(async move {
-                        tokio::task::yield_now().await;
-                        drop(held);
-                        sender.send(()).unwrap();
-                    }));
-                })
-                .await;
-            drop(threads);
-        });
+        let held = Arc::clone(&threads);
+        threads.spawn(Box::pin(async move {
+            tokio::task::yield_now().await;
+            drop(held);
+            sender.send(()).unwrap();
+        }));
+        drop(threads);
         dropped.recv().unwrap();
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct Peer {
 impl Peer {
     pub(crate) fn start(program: &str, wasm: &Path, flags: &[&str]) -> Self {
         let mut child = Command::new(program)
-            .args(["serve", "-Opooling-allocator=y", "-Ccache=y", "--addr=127.0.0.1:0"])
+            .args(["serve", "-Opooling-allocator=y", "-Ccache=y", "-Scli=y", "--addr=127.0.0.1:0"])
             .args(flags)
             .arg(wasm)
             .stdin(Stdio::null())

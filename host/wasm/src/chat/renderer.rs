@@ -51,7 +51,8 @@ impl Renderer {
         &self.blueprint.app
     }
 
-    /// Renders a conversation in a fresh instance, on the account of `caller`.
+    /// Renders a conversation in a fresh instance, on the account of `caller`, for the
+    /// request in `slot`.
     ///
     /// The outer error is one of the renderer itself, the inner one its answer.
     pub(crate) async fn render(
@@ -59,13 +60,14 @@ impl Renderer {
         request: &Request,
         caller: &CpuClock,
         account: &Arc<Account>,
+        slot: Slot,
     ) -> Result<Result<Vec<Piece>, Error>, HandleError> {
         self.metrics.renders.inc();
         let _place = account.place(self.blueprint.limits.handles).map_err(HandleError::Tenant)?;
         let outcome = Arc::new(Outcome::default());
         // Before the store, so that it is dropped after it.
         let mut alive = None;
-        let mut store = self.blueprint.store(account, Slot::default(), Arc::clone(&outcome));
+        let mut store = self.blueprint.store(account, slot, Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
         let work = async {
             let renderer = self.pre.instantiate_async(&mut store).await?;

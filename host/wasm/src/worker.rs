@@ -1,0 +1,134 @@
+//! The life of an instance: one request, from the store to its drop.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::channel::oneshot;
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::Accessor;
+use wasmtime::{AsContextMut, Store};
+use wasmtime_wasi_http::WasiHttpView;
+use wasmtime_wasi_http::handler::{Prepared, Proxy, ProxyPre, Request, Response};
+
+use crate::control::{End, RequestControl, Slot};
+use crate::error::HandleError;
+use crate::metrics::{Alive, RuntimeMetrics};
+use crate::outcome::{Outcome, Stopped};
+use crate::store::{Blueprint, StoreData};
+use crate::turns::Turns;
+
+/// Where the response goes. It is dropped where there is none.
+pub(crate) type Answer = oneshot::Sender<wasmtime::Result<Response>>;
+
+/// Makes an instance for each request.
+pub(crate) struct Instances {
+    pub(crate) blueprint: Blueprint,
+    pub(crate) pre: ProxyPre<StoreData>,
+    pub(crate) metrics: RuntimeMetrics,
+}
+
+impl Instances {
+    /// Answers a request with an instance of its own, and goes on until the guest has
+    /// nothing more to do, nobody wants the response any more, or time is up.
+    pub(crate) async fn work(self: Arc<Self>, control: Arc<RequestControl>, request: Request, answer: Answer) {
+        let outcome = Arc::new(Outcome::default());
+        let slot = Slot::default();
+        slot.attach(Arc::clone(&control), Arc::clone(&outcome));
+        let begin = Instant::now();
+        let mut store = self.blueprint.store(&self.blueprint.account, slot, Arc::clone(&outcome));
+        store.data_mut().seat = control.take_seat();
+        let cpu = Arc::clone(&store.data().cpu);
+        let turns = Arc::clone(&self.blueprint.models.turns);
+        let mut life = Life { store: Some(store), control: Arc::clone(&control), turns, alive: None };
+        let Life { store: Some(store), alive, .. } = &mut life else { return };
+        let guest = async {
+            let proxy = self.pre.instantiate_async(&mut *store).await;
+            let proxy = proxy.map_err(|error| NotMade(HandleError::of(&error, &outcome)))?;
+            self.metrics.instantiate_seconds.observe(begin.elapsed().as_secs_f64());
+            *alive = Some(self.metrics.instance());
+            store.run_concurrent(async |accessor| serve(accessor, &proxy, request, answer).await).await?
+        };
+        let result = tokio::select! {
+            // First what the guest has done: it may be all.
+            biased;
+            result = cpu.follow(guest) => result,
+            () = over(&control.gone, control.deadline, &outcome) => Err(wasmtime::format_err!("it was ended")),
+        };
+        life.end(&result);
+    }
+}
+
+/// Has the guest answer, and do what it still does behind its response.
+async fn serve(
+    accessor: &Accessor<StoreData>,
+    proxy: &Proxy,
+    request: Request,
+    answer: Answer,
+) -> wasmtime::Result<()> {
+    let prepared =
+        accessor.with(|mut access| Prepared::new(access.as_context_mut(), proxy, request, StoreData::http, answer))?;
+    // Time is kept outside of the store, where it is seen also while the guest spins or
+    // waits in a host call.
+    prepared.run(accessor, std::future::pending()).await?;
+    poll_fn(|cx| accessor.poll_no_interesting_tasks(cx)).await;
+    Ok(())
+}
+
+/// Waits until nobody wants the response any more, or the wall time is up.
+async fn over(gone: &CancellationToken, deadline: Instant, outcome: &Outcome) {
+    tokio::select! {
+        () = gone.cancelled() => {}
+        () = tokio::time::sleep_until(deadline.into()) => outcome.stop(Stopped::Wall),
+    }
+}
+
+/// There is no instance.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotMade(HandleError);
+
+impl End {
+    fn of(result: &wasmtime::Result<()>) -> Self {
+        let Err(error) = result else { return Self::Returned };
+        if let Some(NotMade(error)) = error.downcast_ref() {
+            return Self::NotMade(error.clone());
+        }
+        match error.downcast_ref::<wasmtime::Trap>() {
+            Some(trap) => Self::Trapped(trap.to_string()),
+            None => Self::Failed(error.root_cause().to_string()),
+        }
+    }
+}
+
+/// An instance with its store, and what is owed when it ends.
+struct Life {
+    store: Option<Store<StoreData>>,
+    control: Arc<RequestControl>,
+    turns: Arc<Turns>,
+    alive: Option<Alive>,
+}
+
+impl Life {
+    fn end(&mut self, result: &wasmtime::Result<()>) {
+        let Some(mut store) = self.store.take() else { return };
+        if let Err(error) = result {
+            tracing::debug!(error = format!("{error:#}"), "an instance ended early");
+        }
+        self.control.set_end(End::of(result));
+        let data = store.data_mut();
+        data.account.used_cpu(data.cpu.used());
+        self.turns.note(&data.account.tenant, data.cpu.fresh());
+        let seat = data.seat.take();
+        // The place is free when all that the instance held is.
+        drop(store);
+        drop(seat);
+        self.alive = None;
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.end(&Err(wasmtime::format_err!("its task was dropped")));
+    }
+}
