@@ -33,8 +33,10 @@ const PASSWORDS: &str = "nala:$2b$05$abcdefghijklmnopqrstuupx2xBUC4954936wVIjyyP
 
 fn program() -> PathBuf {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/registry/root/usr/bin");
-    let mut candidates = std::env::split_paths(&paths).chain([unpacked]).map(|folder| folder.join("docker-registry"));
+    // This file is part of the tests of other crates, too.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let unpacked = folders.map(|folder| folder.join("target/registry/root/usr/bin"));
+    let mut candidates = std::env::split_paths(&paths).chain(unpacked).map(|folder| folder.join("docker-registry"));
     candidates.find(|path| path.is_file()).expect("there is no docker-registry: run `cargo xtask setup --tests`")
 }
 
