@@ -39,7 +39,7 @@ fn serve(folder: &Path) -> Host {
 }
 
 /// Asks, with a key or without; gives the status and the body.
-fn ask(method: &str, url: &str, key: &str, kind: &str, body: &[u8]) -> (u16, Value) {
+pub(crate) fn ask(method: &str, url: &str, key: &str, kind: &str, body: &[u8]) -> (u16, Value) {
     let mut request = ureq::http::Request::builder().method(method).uri(url);
     if !key.is_empty() {
         request = request.header("authorization", format!("Bearer {key}"));

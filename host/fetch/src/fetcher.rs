@@ -201,9 +201,8 @@ impl Fetcher {
         }
         let repository = self.metadata(registry, package)?.reference(registry, package, "latest")?;
         let credentials = self.credentials(&repository)?;
-        let tags = self.online(package, Some(&repository), async |client| {
-            Ok(client.tags(&repository, &credentials).await?)
-        })?;
+        let tags =
+            self.online(package, Some(&repository), async |client| Ok(client.tags(&repository, &credentials).await?))?;
         // Other tags than versions are no versions.
         let mut known: Vec<Version> = tags.iter().filter_map(|tag| tag.parse().ok()).collect();
         known.sort_by(|one, other| other.cmp(one));

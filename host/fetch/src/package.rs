@@ -42,7 +42,9 @@ impl Metadata {
             None | Some("oci") => Ok(metadata),
             // One that can be spoken to in two ways is spoken to in ours.
             Some(_) if metadata.oci.registry.is_some() || metadata.oci_registry.is_some() => Ok(metadata),
-            Some(other) => Err(wrong(format!("it is spoken to by `{}`, and not as an OCI registry", other.escape_debug()))),
+            Some(other) => {
+                Err(wrong(format!("it is spoken to by `{}`, and not as an OCI registry", other.escape_debug())))
+            }
         }
     }
 
@@ -73,10 +75,7 @@ mod tests {
                 r#"{"oci":{"registry":"ghcr.io","namespacePrefix":"web/"},"warg":{"url":"https://w.example"}}"#,
                 "oci://ghcr.io/web/acme/shop:1.0.0",
             ),
-            (
-                r#"{"preferredProtocol":"warg","oci":{"registry":"ghcr.io"}}"#,
-                "oci://ghcr.io/acme/shop:1.0.0",
-            ),
+            (r#"{"preferredProtocol":"warg","oci":{"registry":"ghcr.io"}}"#, "oci://ghcr.io/acme/shop:1.0.0"),
             (r#"{"ociRegistry":"ghcr.io","ociNamespacePrefix":"web/"}"#, "oci://ghcr.io/web/acme/shop:1.0.0"),
         ] {
             assert_eq!(reference(document).unwrap(), expected, "{document}");

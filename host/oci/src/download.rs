@@ -75,7 +75,9 @@ impl Client {
         if !is_private {
             return Err(Error::PlainText(shown(url)));
         }
-        self.web.admit(url, url).map_err(|refusal| Error::Misled { registry: host.to_owned(), why: refusal.to_string() })?;
+        self.web
+            .admit(url, url)
+            .map_err(|refusal| Error::Misled { registry: host.to_owned(), why: refusal.to_string() })?;
         // The bytes themselves are wanted, not a packed form of them.
         let request = self.web.request(Method::GET, url.clone()).header(ACCEPT_ENCODING, "identity");
         request.send().await.map_err(|error| Error::of_host(&error, host))

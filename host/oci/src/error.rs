@@ -139,7 +139,8 @@ impl Error {
     /// Reads why a request to a host, with its port, failed.
     pub(crate) fn of_host(error: &reqwest::Error, host: &str) -> Self {
         let registry = host.to_owned();
-        let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+        let causes =
+            || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
         if let Some(refusal) = causes().find_map(|cause| cause.downcast_ref::<Refusal>()) {
             return Self::Misled { registry, why: refusal.to_string() };
         }

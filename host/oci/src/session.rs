@@ -177,10 +177,7 @@ impl<'s> Session<'s> {
     }
 
     fn unauthorized(&self) -> Error {
-        Error::Unauthorized {
-            registry: self.reference.registry().to_owned(),
-            reference: self.reference.to_string(),
-        }
+        Error::Unauthorized { registry: self.reference.registry().to_owned(), reference: self.reference.to_string() }
     }
 }
 

@@ -356,10 +356,16 @@ async fn redirects_are_followed_a_few_times_and_shown_no_password() {
     let error = pull(&around).await.unwrap_err();
     assert!(matches!(&error, Error::Misled { why, .. } if why.contains("more than 5 times")), "{error}");
     // Plain text stays on this machine, for what is fetched and for tokens alike.
-    for more in ["302 Found\r\nLocation: http://registry.example/", "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://registry.example/\""] {
+    for more in [
+        "302 Found\r\nLocation: http://registry.example/",
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://registry.example/\"",
+    ] {
         let (status, header) = more.split_once("\r\n").unwrap();
         let error = pull(&liar(move |_| head(status, header))).await.unwrap_err();
-        assert!(matches!(&error, Error::Misled { why, .. } if why.contains("registry.example in plain text")), "{error}");
+        assert!(
+            matches!(&error, Error::Misled { why, .. } if why.contains("registry.example in plain text")),
+            "{error}"
+        );
     }
 }
 
@@ -398,7 +404,10 @@ async fn the_tags_of_a_repository_are_listed() {
     // Pages without an end.
     let around = liar(|_| {
         let body = br#"{"tags":["1"]}"#;
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\nLink: </v2/x/tags/list>; rel=\"next\"\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\nLink: </v2/x/tags/list>; rel=\"next\"\r\n\r\n",
+            body.len()
+        );
         [head.as_bytes(), body].concat()
     });
     let error = client().tags(&around, &Credentials::Anonymous).await.unwrap_err();

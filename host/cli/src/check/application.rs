@@ -31,11 +31,8 @@ pub(super) fn check(args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Fi
     };
     let mut found = checked.diagnostics;
     if let Some(application) = &checked.application {
-        let chosen = Chosen {
-            profile: args.profile.clone(),
-            variables: args.variable.clone(),
-            fetch: args.fetch.clone(),
-        };
+        let chosen =
+            Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };
         found.extend(variables_and_hosts(application, &chosen));
         found.extend(unserved(application));
         found.extend(unknown_models(application)?);
@@ -124,13 +121,7 @@ fn there<'a>(application: &'a Application, remote: &Remote) -> (BTreeMap<&'a str
     (there, missing)
 }
 
-fn one(
-    runtime: &Runtime,
-    application: &Application,
-    id: &str,
-    component: &Component,
-    path: &Path,
-) -> Vec<Diagnostic> {
+fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component, path: &Path) -> Vec<Diagnostic> {
     let compiled = match component::compile(runtime, id, path, None) {
         Ok(compiled) => compiled,
         Err(error) => return vec![component.source_place.error(error.to_string(), "")],

@@ -115,8 +115,7 @@ fn reference(body: &[u8]) -> Result<Reference, HostError> {
         wrong("invalid_request", format!("The body names no component: {error}; it looks like {shape}."))
     })?;
     let text = if oci.starts_with(SCHEME) { oci } else { format!("{SCHEME}{oci}") };
-    let reference =
-        Reference::parse(&text).map_err(|error| wrong("invalid_request", format!("The body: {error}.")))?;
+    let reference = Reference::parse(&text).map_err(|error| wrong("invalid_request", format!("The body: {error}.")))?;
     if reference.digest().is_none() {
         let text = format!(
             "{reference} may be another component tomorrow, since a tag can be moved: name its digest, as `nala-host \
@@ -153,9 +152,9 @@ fn refused(error: &Error) -> HostError {
 mod tests {
     use super::*;
 
-    fn code(body: &str) -> (u16, &'static str) {
+    fn code(body: &str) -> (u16, String) {
         let error = reference(body.as_bytes()).unwrap_err();
-        (error.status().as_u16(), error.code())
+        (error.status().as_u16(), error.code().to_owned())
     }
 
     #[test]
@@ -165,9 +164,9 @@ mod tests {
             let body = serde_json::json!({ "oci": good }).to_string();
             assert_eq!(reference(body.as_bytes()).unwrap().registry(), "r.example");
         }
-        assert_eq!(code(r#"{"oci":"r.example/shop:1"}"#), (400, "not_pinned"));
+        assert_eq!(code(r#"{"oci":"r.example/shop:1"}"#), (400, "not_pinned".to_owned()));
         for wrong in ["", "[]", r#"{"oci":"shop"}"#, r#"{"oci":"r.example/shop@sha256:1"}"#, r#"{"oci":"x","y":1}"#] {
-            assert_eq!(code(wrong), (400, "invalid_request"), "{wrong}");
+            assert_eq!(code(wrong), (400, "invalid_request".to_owned()), "{wrong}");
         }
     }
 
