@@ -6,9 +6,11 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use nala_e2e::host::Host;
 use nala_e2e::keys::key;
+use nala_e2e::metrics::eventually;
 use nala_e2e::paths;
 use nala_oci::Digest;
 use serde_json::{Value, json};
@@ -121,7 +123,7 @@ fn a_component_is_pushed_pulled_and_run_and_then_needs_no_registry() {
     let tag = registry.reference("acme/shop:1").to_string();
     me.file("app.wasm", &silent());
     let (pinned, _) = me.does(&["push", "app.wasm", &tag]);
-    assert!(pinned.starts_with(&format!("{tag}@sha256:")), "{pinned}");
+    assert!(pinned.starts_with(&format!("oci://{}/acme/shop@sha256:", registry.address)), "{pinned}");
     assert_eq!(me.does(&["push", "app.wasm", &tag]).0, pinned, "the same file has the same digest");
 
     let you = Somebody::new();
@@ -171,7 +173,7 @@ fn a_tag_is_refused_with_what_it_is_now_unless_it_is_allowed() {
     let gone = registry.reference(&format!("acme/shop@{}", Digest::of(b"x"))).to_string();
     let refused = me.fails(&["run", &gone]);
     assert!(refused.contains("is not there"), "{refused}");
-    let refused = me.fails(&["run", "oci://shop:1"]);
+    let refused = me.fails(&["run", "oci://acme/shop:1"]);
     assert!(refused.contains("does not begin with a host"), "{refused}");
 }
 
@@ -265,6 +267,14 @@ fn a_manifest_names_components_that_are_elsewhere() {
     me.does(&["push", "one.wasm", &tag]);
     assert_eq!(each(&me.serves(&["up", "spin.toml", "--offline"]))[1], "guest_trapped");
 
+    // While it is watched, what another manifest names is fetched, too.
+    let (other, _) = me.does(&["push", "two.wasm", &registry.reference("acme/other:2").to_string()]);
+    let host = me.serves(&["up", "spin.toml", "--watch"]);
+    assert_eq!(did(&host, "/pinned"), "no_response");
+    me.file("spin.toml", text.replace(&pinned, &other).as_bytes());
+    eventually("the change is served", Duration::from_secs(60), || did(&host, "/pinned") == "guest_trapped");
+    drop(host);
+
     // Each that cannot be had is told with its place.
     let you = Somebody::new();
     let wrong = manifest(&url, &Digest::of(b"x"), &registry, &pinned).replace("1.0.0", "9.0.0");
@@ -290,7 +300,8 @@ fn put(host: &Host, key: &str, oci: &str) -> (u16, String, Value) {
     (status, body["error"]["code"].as_str().unwrap_or_default().to_owned(), body)
 }
 
-fn deploys(me: &Somebody, registries: &str) -> (Host, String, String) {
+/// A host whose admins may pull from some registries, an admin's key and a tenant's.
+fn deploys(me: &Somebody, registries: &str, trusted: Option<&Path>) -> (Host, String, String) {
     let ((admin, admin_stored), (acme, acme_stored)) = (key(), key());
     let config = format!(
         "[admin]\nkeys = [{admin_stored:?}]\nregistries = {registries}\n[tenant.acme]\nkeys = \
@@ -303,7 +314,11 @@ fn deploys(me: &Somebody, registries: &str) -> (Host, String, String) {
     me.file("spin.toml", manifest.as_bytes());
     let state = me.path("state");
     let args = ["up", "spin.toml", "--config", "nala.toml", "--state-dir", state.to_str().unwrap()];
-    (me.serves(&args), admin, acme)
+    let mut command = me.command(&args);
+    // As it is read when the host starts.
+    command.envs(trusted.map(|file| ("SSL_CERT_FILE", file)));
+    let host = Host::launch(&mut command).unwrap_or_else(|refused| panic!("{}", refused.stderr));
+    (host, admin, acme)
 }
 
 #[test]
@@ -315,7 +330,7 @@ fn an_operator_deploys_out_of_the_registries_that_are_listed() {
     };
     let pinned = push("shop", &trapping());
     let large = push("large", &handler("", 30_000));
-    let (host, admin, acme) = deploys(&me, &format!("[\"{}\"]", registry.address));
+    let (host, admin, acme) = deploys(&me, &format!("[\"{}\"]", registry.address), None);
 
     let (status, _, body) = put(&host, &admin, pinned.strip_prefix("oci://").unwrap());
     assert_eq!((status, body["digest"].as_str()), (201, Some(Digest::of(&trapping()).as_str())), "{body}");
@@ -350,7 +365,7 @@ fn an_operator_who_lists_no_registry_pulls_from_none() {
     let (registry, me) = (Registry::start(Access::Everybody), Somebody::new());
     me.file("pushed.wasm", &silent());
     let (pinned, _) = me.does(&["push", "pushed.wasm", &registry.reference("acme/shop:1").to_string()]);
-    let (host, admin, _) = deploys(&me, "[]");
+    let (host, admin, _) = deploys(&me, "[]", None);
     let (status, code, body) = put(&host, &admin, &pinned);
     assert_eq!((status, code.as_str()), (403, "registry_not_listed"), "{body}");
     let refused = {
@@ -358,6 +373,37 @@ fn an_operator_who_lists_no_registry_pulls_from_none() {
         me.fails(&["up", "--config", "nala.toml"])
     };
     assert!(refused.contains("nala.toml:2:") && refused.contains("is no registry"), "{refused}");
+}
+
+fn pem(kind: &str, der: &[u8]) -> String {
+    use base64::Engine;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let lines: Vec<_> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
+}
+
+#[test]
+fn over_tls_a_registry_has_to_be_trusted_and_is_from_behind_the_walls() {
+    let me = Somebody::new();
+    // Leads to this machine, and is not known to: so TLS is spoken.
+    let made = rcgen::generate_simple_self_signed(["0.0.0.0".to_owned()]).unwrap();
+    let certificate = me.file("certificate.pem", pem("CERTIFICATE", made.cert.der()).as_bytes());
+    let key = me.file("key.pem", pem("PRIVATE KEY", made.signing_key.serialized_der()).as_bytes());
+    let registry = Registry::start(Access::Tls { certificate: certificate.clone(), key });
+    let listed = format!("0.0.0.0:{}", registry.address.port());
+    let tag = format!("oci://{listed}/acme/shop:1");
+    me.file("app.wasm", &silent());
+    let refused = me.fails(&["push", "app.wasm", &tag]);
+    assert!(refused.contains("certificate"), "{refused}");
+    let trusting = |args: &[&str]| said(me.command(args).env("SSL_CERT_FILE", &certificate).output().unwrap());
+    let (pinned, err, succeeded) = trusting(&["push", "app.wasm", &tag]);
+    assert!(succeeded, "{err}");
+    let (pulled, err, succeeded) = trusting(&["pull", &tag]);
+    assert!(succeeded, "{err}");
+    assert_eq!(pulled, pinned);
+    let (host, admin, _) = deploys(&me, &format!("[\"{listed}\"]"), Some(&certificate));
+    let (status, _, body) = put(&host, &admin, pinned.trim());
+    assert_eq!((status, body["digest"].as_str()), (201, Some(Digest::of(&silent()).as_str())), "{body}");
 }
 
 /// Bytes of a folder's files would be a second place where a secret could be; none is.

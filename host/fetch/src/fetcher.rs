@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use nala_manifest::dependencies::Provider;
 use nala_manifest::source::{Download, Package, Source};
 use nala_oci::{Client, Credentials, Digest, Progress, Reach, Reference, Transport, component_of};
 use semver::{Version, VersionReq};
@@ -41,6 +42,16 @@ impl<'w> Wanted<'w> {
             Source::Registry(package) => Some(Self::Package(package)),
             Source::Oci(pinned) => Some(Self::Reference(Reference::parse(pinned.as_str())?)),
         })
+    }
+
+    /// What stands behind a dependency; none is a file, or a component of the application.
+    #[must_use]
+    pub fn behind(provider: &'w Provider) -> Option<Self> {
+        match provider {
+            Provider::Path(_) | Provider::Component(_) => None,
+            Provider::Url(download) => Some(Self::Url(download)),
+            Provider::Registry(package) => Some(Self::Newest(package)),
+        }
     }
 }
 

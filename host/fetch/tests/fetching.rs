@@ -203,7 +203,8 @@ fn a_registry_may_say_where_its_packages_are() {
         package: "acme:shop".to_owned(),
         version: "1.0.0".parse().unwrap(),
     };
-    let fetched = Kept::new().fetch(&Wanted::Package(&package)).unwrap();
+    let kept = Kept::new();
+    let fetched = kept.fetch(&Wanted::Package(&package)).unwrap();
     assert_eq!(bytes(&fetched), component(1));
     assert!(fetched.pinned.unwrap().to_string().starts_with(&format!("oci://{}/web/acme/shop", registry.address)));
     let (address, _) = serve(BTreeMap::from([("/.well-known/wasm-pkg/registry.json", vec![b' '; 70_000])]));

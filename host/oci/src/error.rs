@@ -97,8 +97,8 @@ pub enum Error {
     NoSuchHost(String),
     /// No connection.
     #[error(
-        "{registry} cannot be reached: {why}; check the address and the network, and ask for plain HTTP if the \
-         registry has no TLS"
+        "{registry} cannot be reached: {why}; check the address and the network, and ask for plain HTTP (--plain-http) \
+         if the registry has no TLS"
     )]
     Unreachable {
         /// Host and port.
@@ -107,7 +107,7 @@ pub enum Error {
         why: String,
     },
     /// It took too long.
-    #[error("{registry} did not answer in {limit:?}: try again, or raise the limit")]
+    #[error("{registry} was not done in {limit:?}: try again, when it or the network is faster")]
     TimedOut {
         /// Host and port.
         registry: String,

@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(runnable(path.into()), Ok(Runnable::File(path.into())));
         }
         assert!(matches!(runnable("oci://r.example/shop:1".into()), Ok(Runnable::Remote(_))));
-        for (wrong, why) in [("oci://shop:1", "does not begin with a host"), ("", "write the path")] {
+        for (wrong, why) in [("oci://acme/shop:1", "does not begin with a host"), ("", "write the path")] {
             assert!(runnable(wrong.into()).unwrap_err().contains(why), "{wrong}");
         }
     }

@@ -26,6 +26,12 @@ pub(crate) enum Access {
     Everybody,
     /// The user `nala` with the password `open sesame`.
     Password,
+    /// Everybody, over TLS with these files.
+    #[allow(dead_code, reason = "only whoever says what to trust by its environment can use it")]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
 }
 
 /// `nala:open sesame` by bcrypt, the only kind that the registry reads.
@@ -52,10 +58,17 @@ impl Registry {
              enabled: true\nhttp:\n  addr: {address}\n",
             storage.display()
         );
-        if matches!(access, Access::Password) {
-            let passwords = folder.path().join("passwords");
-            std::fs::write(&passwords, PASSWORDS).unwrap();
-            config += &format!("auth:\n  htpasswd:\n    realm: tests\n    path: {}\n", passwords.display());
+        match access {
+            Access::Everybody => {}
+            Access::Password => {
+                let passwords = folder.path().join("passwords");
+                std::fs::write(&passwords, PASSWORDS).unwrap();
+                config += &format!("auth:\n  htpasswd:\n    realm: tests\n    path: {}\n", passwords.display());
+            }
+            Access::Tls { certificate, key } => {
+                let (certificate, key) = (certificate.display(), key.display());
+                config += &format!("  tls:\n    certificate: {certificate}\n    key: {key}\n");
+            }
         }
         let file = folder.path().join("config.yml");
         std::fs::write(&file, config).unwrap();
