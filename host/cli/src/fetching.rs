@@ -43,7 +43,9 @@ pub(crate) fn fetch(fetcher: &Fetcher, wanted: &Wanted<'_>, what: &str, console:
     let fetched = fetched?;
     if fetched.was == Was::Elsewhere {
         let name = fetched.pinned.as_ref().map_or_else(|| fetched.component.to_string(), ToString::to_string);
-        console.say(&format!("Fetched {what}, which is {name}"));
+        // What is pinned is called by what it is.
+        let which = if name == what { String::new() } else { format!(", which is {name}") };
+        console.say(&format!("Fetched {what}{which}"));
     }
     Ok(fetched)
 }

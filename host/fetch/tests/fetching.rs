@@ -193,6 +193,24 @@ fn a_file_of_the_web_is_fetched_once() {
 }
 
 #[test]
+fn what_stands_in_a_manifest_is_wanted_or_is_here() {
+    let text = format!(
+        "spin_manifest_version = 2\n[application]\nname = \"x\"\n[[trigger.http]]\nroute = \"/\"\ncomponent = \"a\"\n\
+         [component.a]\nsource = \"a.wasm\"\n[component.a.dependencies]\n\
+         \"a:url\" = {{ url = \"https://a.example/x\", digest = \"{digest}\" }}\n\
+         \"a:newest\" = \"1.0\"\n\"a:path\" = {{ path = \"x.wasm\" }}\n\
+         [component.b]\nsource = \"oci://r.example/shop@{digest}\"\n",
+        digest = Digest::of(b"x")
+    );
+    let application = nala_manifest::Application::parse(&text, std::path::Path::new(""), None).unwrap();
+    let component = |id: &str| application.component(id).unwrap();
+    assert!(Wanted::of(&component("a").source).unwrap().is_none());
+    assert!(matches!(Wanted::of(&component("b").source).unwrap(), Some(Wanted::Reference(_))));
+    let behind: Vec<_> = component("a").dependencies.values().map(|one| Wanted::behind(&one.from)).collect();
+    assert!(matches!(&behind[..], [Some(Wanted::Newest(_)), None, Some(Wanted::Url(_))]), "{behind:?}");
+}
+
+#[test]
 fn a_registry_may_say_where_its_packages_are() {
     let registry = Registry::start(Access::Everybody);
     push(&registry.reference("web/acme/shop:1.0.0"), component(1));

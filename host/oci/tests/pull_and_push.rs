@@ -229,7 +229,12 @@ fn liar(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Reference {
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) == 1 {
                 head.push(byte[0]);
             }
-            let _ = stream.write_all(&answer(&String::from_utf8_lossy(&head)));
+            let head = String::from_utf8_lossy(&head).into_owned();
+            // Left unread, it would break the connection.
+            let length =
+                head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+            let _ = std::io::copy(&mut (&stream).take(length.unwrap_or(0)), &mut std::io::sink());
+            let _ = stream.write_all(&answer(&head));
         }
     });
     reference
@@ -367,6 +372,45 @@ async fn redirects_are_followed_a_few_times_and_shown_no_password() {
             "{error}"
         );
     }
+}
+
+#[tokio::test]
+async fn where_a_registry_leads_an_upload_no_password_is_shown() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let asked_there = seen.clone();
+    let storage = liar(move |asked| {
+        asked_there.lock().unwrap().push(asked.to_lowercase());
+        head("201 Created", "")
+    });
+    let to = storage.registry().to_owned();
+    let registry = liar(move |asked| match asked {
+        asked if !asked.to_lowercase().contains("authorization: basic") => {
+            head("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"")
+        }
+        asked if asked.starts_with("HEAD") => head("404 Not Found", ""),
+        asked if asked.starts_with("POST") => head("202 Accepted", &format!("Location: http://{to}/upload?x=1")),
+        _ => head("201 Created", ""),
+    });
+    let password = Credentials::Password { user: "nala".to_owned(), password: "open sesame".to_owned() };
+    let mut heard = Vec::new();
+    let bytes = component(200_000);
+    let size = bytes.len() as u64;
+    let mut progress = |done, total| heard.push((done, total));
+    let pushed = client()
+        .push_showing(&registry, bytes, &BTreeMap::new(), SystemTime::UNIX_EPOCH, &password, &mut progress)
+        .await;
+    assert!(pushed.is_ok(), "{pushed:?}");
+    assert_eq!(heard.last(), Some(&(size, Some(size))));
+    let seen = seen.lock().unwrap().join("");
+    assert_eq!(seen.matches("put /upload?x=1&digest=sha256").count(), 2, "{seen}");
+    assert!(!seen.contains("authorization"), "{seen}");
+    // Nor is it led to plain text elsewhere.
+    let registry = liar(|asked| match asked.starts_with("POST") {
+        true => head("202 Accepted", "Location: http://a.example/upload"),
+        false => head("404 Not Found", ""),
+    });
+    let error = push(&registry, component(1)).await.unwrap_err();
+    assert!(matches!(&error, Error::Misled { why, .. } if why.contains("a.example in plain text")), "{error}");
 }
 
 #[tokio::test]
