@@ -101,6 +101,17 @@ impl Somebody {
         err
     }
 
+    /// What one says that should serve and does not.
+    fn refuses(&self, args: &[&str]) -> String {
+        match Host::launch(&mut self.command(args)) {
+            Ok(host) => panic!("{args:?} serves on {}", host.address),
+            Err(refused) => {
+                assert!(!refused.stderr.contains("panicked"), "{args:?}: {}", refused.stderr);
+                refused.stderr
+            }
+        }
+    }
+
     fn serves(&self, args: &[&str]) -> Host {
         Host::launch(&mut self.command(args)).unwrap_or_else(|refused| panic!("{args:?}: {}", refused.stderr))
     }
@@ -136,7 +147,7 @@ fn a_component_is_pushed_pulled_and_run_and_then_needs_no_registry() {
     assert_eq!(fs::read(you.path("other.wasm")).unwrap(), silent());
 
     let them = Somebody::new();
-    let refused = them.fails(&["run", &pinned, "--offline"]);
+    let refused = them.refuses(&["run", &pinned, "--offline"]);
     assert!(refused.contains("is not kept on this machine"), "{refused}");
     let host = them.serves(&["run", &pinned]);
     assert_eq!(did(&host, "/"), "no_response");
@@ -151,7 +162,7 @@ fn a_component_is_pushed_pulled_and_run_and_then_needs_no_registry() {
     let digest = Digest::of(&silent());
     let kept = them.path("fetched").join(format!("components/{}.wasm", digest.hex()));
     fs::write(kept, trapping()).unwrap();
-    let refused = them.fails(&["run", &pinned, "--listen", "127.0.0.1:0"]);
+    let refused = them.refuses(&["run", &pinned]);
     assert!(refused.contains("cannot be reached"), "{refused}");
 }
 
@@ -162,7 +173,7 @@ fn a_tag_is_refused_with_what_it_is_now_unless_it_is_allowed() {
     me.file("one.wasm", &silent());
     me.file("two.wasm", &trapping());
     let (one, _) = me.does(&["push", "one.wasm", &tag]);
-    let refused = me.fails(&["run", &tag]);
+    let refused = me.refuses(&["run", &tag]);
     assert!(refused.contains(&format!("nala-host run {one}")) && refused.contains("--allow-tag"), "{refused}");
     assert_eq!(did(&me.serves(&["run", &tag, "--allow-tag"]), "/"), "no_response");
     let (two, _) = me.does(&["push", "two.wasm", &tag]);
@@ -171,9 +182,9 @@ fn a_tag_is_refused_with_what_it_is_now_unless_it_is_allowed() {
     assert_eq!(did(&me.serves(&["run", &one]), "/"), "no_response", "what is pinned stays");
     // A digest that is not there, and one that is of something else.
     let gone = registry.reference(&format!("acme/shop@{}", Digest::of(b"x"))).to_string();
-    let refused = me.fails(&["run", &gone]);
+    let refused = me.refuses(&["run", &gone]);
     assert!(refused.contains("is not there"), "{refused}");
-    let refused = me.fails(&["run", "oci://acme/shop:1"]);
+    let refused = me.refuses(&["run", "oci://acme/shop:1"]);
     assert!(refused.contains("does not begin with a host"), "{refused}");
 }
 
@@ -286,10 +297,10 @@ fn a_manifest_names_components_that_are_elsewhere() {
     assert!(told[0]["message"].as_str().unwrap().contains("somebody changed it"), "{report}");
     assert!(told[1]["message"].as_str().unwrap().contains("acme/shop:9.0.0 is not there"), "{report}");
     assert_eq!((told[0]["line"].as_u64(), told[1]["line"].as_u64()), (Some(6), Some(14)), "{report}");
-    let refused = you.fails(&["up", "spin.toml"]);
+    let refused = you.refuses(&["up", "spin.toml"]);
     assert!(refused.contains("spin.toml:") && refused.contains("cannot be fetched"), "{refused}");
     you.file("spin.toml", wrong.replace(&pinned, &tag).as_bytes());
-    let refused = you.fails(&["up", "spin.toml"]);
+    let refused = you.refuses(&["up", "spin.toml"]);
     assert!(refused.contains("a tag can be moved"), "{refused}");
 }
 
@@ -368,10 +379,9 @@ fn an_operator_who_lists_no_registry_pulls_from_none() {
     let (host, admin, _) = deploys(&me, "[]", None);
     let (status, code, body) = put(&host, &admin, &pinned);
     assert_eq!((status, code.as_str()), (403, "registry_not_listed"), "{body}");
-    let refused = {
-        me.file("nala.toml", b"[admin]\nregistries = [\"https://ghcr.io\"]\n");
-        me.fails(&["up", "--config", "nala.toml"])
-    };
+    drop(host);
+    me.file("nala.toml", b"[admin]\nregistries = [\"https://ghcr.io\"]\n");
+    let refused = me.refuses(&["up", "--config", "nala.toml"]);
     assert!(refused.contains("nala.toml:2:") && refused.contains("is no registry"), "{refused}");
 }
 
