@@ -25,6 +25,7 @@ mod limits_table;
 mod made;
 mod models;
 mod prefix;
+mod registries;
 mod scripted;
 mod shutdown;
 mod soak;

@@ -5,10 +5,12 @@ mod engine;
 mod http;
 mod models;
 mod parsers;
+mod registry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -18,6 +20,7 @@ pub(crate) use self::engine::EngineArgs;
 pub(crate) use self::http::HttpArgs;
 pub(crate) use self::models::{ModelName, ModelsArgs};
 use self::parsers::address;
+pub(crate) use self::registry::{FetchArgs, PullArgs, PushArgs, Runnable};
 use crate::{logging, version};
 
 /// Serves language models to sandboxed WebAssembly components
@@ -39,6 +42,7 @@ Examples:
   nala-host run app.wasm                          your own handler, no manifest
   nala-host new my-app                            a handler to begin with
   nala-host up spin.toml --watch                  builds and serves it as you write it
+  nala-host push app.wasm oci://ghcr.io/acme/app:1
   nala-host doctor                                what this machine has, what is in force
 
 Every option can be set by the environment variable shown with it."
@@ -63,6 +67,10 @@ pub(crate) enum Verb {
     Build(BuildArgs),
     /// Find what is wrong with an application, without running it
     Check(CheckArgs),
+    /// Store a component in an OCI registry
+    Push(PushArgs),
+    /// Fetch a component from an OCI registry
+    Pull(PullArgs),
     /// List, fetch and look into models
     Model(ModelArgs),
     /// Make keys for tenants
@@ -139,13 +147,22 @@ pub(crate) enum LogFormat {
 Examples:
   nala-host run target/wasm32-wasip2/release/app.wasm
   nala-host run app.wasm --model ./my-model.gguf --listen 127.0.0.1:8080
+  nala-host run oci://ghcr.io/acme/app@sha256:…
+
+A component in a registry is named by its digest, as `push` and `pull` print it; it is
+fetched once, kept, and looked at again at each start.
 
 The component must handle wasi:http (0.2 or 0.3); it gets every path. Models are
 loaded only if the component imports nala:llm, which may open each of them.")]
 pub(crate) struct RunArgs {
-    /// The component
-    #[arg(value_name = "APP.WASM")]
-    pub(crate) component: PathBuf,
+    /// The component: a file, or a reference with its digest
+    #[arg(value_name = "APP.WASM|oci://…", value_parser = OsStringValueParser::new().try_map(registry::runnable))]
+    pub(crate) component: Runnable,
+
+    /// Also run what a tag stands for at this start, which may be another component at the
+    /// next: whoever may push to the repository decides what runs here
+    #[arg(long)]
+    pub(crate) allow_tag: bool,
 
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
@@ -229,6 +246,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
 }
 
 /// See [`ServeArgs::sandbox`].

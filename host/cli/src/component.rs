@@ -21,7 +21,10 @@ pub(crate) fn compile(runtime: &Runtime, name: &str, path: &Path, build: Option<
 
 /// A device has no end, and opening a pipe waits for whoever writes into it.
 /// What is missing, or a folder, has an error of its own when it is read.
-fn refuse_special(path: &Path) -> anyhow::Result<()> {
+///
+/// # Errors
+/// It is one of these.
+pub(crate) fn refuse_special(path: &Path) -> anyhow::Result<()> {
     match fs::metadata(path) {
         Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(Help {
             what: format!("{} is no regular file but a device, a pipe or a socket", path.display()),

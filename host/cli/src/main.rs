@@ -12,6 +12,7 @@ mod console;
 mod deploy;
 mod doctor;
 mod envelope;
+mod fetching;
 mod kept;
 mod key;
 mod logging;
@@ -19,6 +20,7 @@ mod model;
 mod models;
 mod new;
 mod ready;
+mod registry;
 mod run;
 mod serve;
 mod services;
@@ -57,6 +59,8 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::New(args) => new::main(&args, console),
         Verb::Build(args) => build::main(&args, console),
         Verb::Check(args) => check::main(&args, console),
+        Verb::Push(args) => registry::push(&args, console),
+        Verb::Pull(args) => registry::pull(&args, console),
         Verb::Key(args) => key::main(&args),
         Verb::Model(args) => model::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),

@@ -1,15 +1,18 @@
 //! `nala-host run`: one handler, no manifest.
 
-use std::path::Path;
+use std::path::PathBuf;
 
+use nala_fetch::Wanted;
 use nala_models::DEFAULT_MODEL;
+use nala_oci::Reference;
 use nala_wasm::Grant;
 
 use crate::answer::{Routing, Site};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, Runnable};
 use crate::builtin;
 use crate::component;
-use crate::console::Console;
+use crate::console::{Console, Help};
+use crate::fetching;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
@@ -20,19 +23,47 @@ use crate::wall::{self, Connect, Needs};
 /// # Errors
 /// Whatever keeps the handler from being served.
 pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
-    let component = args.component.clone();
     // Before anything is bound or loaded.
     let opened = Opened::read(&args.serve, console)?;
-    let needs = Needs { read: vec![component.clone()], write: Vec::new(), reach: Connect::None };
+    let component = match &args.component {
+        Runnable::File(path) => {
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            Handler { name: stem.unwrap_or_else(|| "app".to_owned()), path: path.clone() }
+        }
+        Runnable::Remote(reference) => fetch(reference, args, console)?,
+    };
+    let needs = Needs { read: vec![component.path.clone()], write: Vec::new(), reach: Connect::None };
     wall::raise(&args.serve, &opened, &needs, console)?;
-    serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, &component))
+    serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, component))
 }
 
-fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {
-    let name = path.file_stem().map_or_else(|| "app".to_owned(), |stem| stem.to_string_lossy().into_owned());
+/// The component that is run.
+struct Handler {
+    name: String,
+    path: PathBuf,
+}
+
+/// Has a component here that is in a registry.
+fn fetch(reference: &Reference, args: &RunArgs, console: Console) -> anyhow::Result<Handler> {
+    let fetcher = fetching::fetcher(&args.serve.fetch)?;
+    if reference.digest().is_none() && !args.allow_tag {
+        let what = format!("{reference} may be another component at the next start, since a tag can be moved");
+        let pinned = match fetcher.pin(reference) {
+            Ok(pinned) => format!("run what it is now: nala-host run {pinned}"),
+            Err(error) => format!("name its digest, which could not be looked up: {error}"),
+        };
+        return Err(Help { what, help: format!("{pinned}; or take what it is at each start, by --allow-tag") }.into());
+    }
+    let wanted = Wanted::Reference(reference.clone());
+    let path = fetching::fetch(&fetcher, &wanted, &reference.to_string(), console)?.path;
+    Ok(Handler { name: reference.name().to_owned(), path })
+}
+
+fn prepare(preparing: &Preparing, component: Handler) -> anyhow::Result<Prepared> {
+    let Handler { name, path } = component;
     let runtime = &preparing.runtime;
     // Before a model is loaded, which takes longer.
-    let compiled = component::compile(runtime, &name, path, None)?;
+    let compiled = component::compile(runtime, &name, &path, None)?;
     let needs_model = compiled.imports_models();
     let asked = match needs_model {
         true => preparing.loader.asked(&[DEFAULT_MODEL]),

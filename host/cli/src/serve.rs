@@ -94,6 +94,7 @@ where
     let managed = Arc::new(Managed::new(
         AdminHandler::new(Arc::clone(&registry), readiness.clone()),
         std::mem::take(&mut opened.admin_keys),
+        opened.registries.take(),
     ));
     let admin = Admin::start(opened.admin, &managed, &readiness).await?;
     let address = server.local_addr();

@@ -25,7 +25,11 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
     match args.manifest.clone() {
         Some(manifest) => {
             // Read before anything is bound or loaded.
-            let chosen = Chosen { profile: args.profile.clone(), variables: args.variable.clone() };
+            let chosen = Chosen {
+                profile: args.profile.clone(),
+                variables: args.variable.clone(),
+                fetch: args.serve.fetch.clone(),
+            };
             let described = Described::read(&manifest, &chosen, console)?;
             if args.watch {
                 return watch(args, opened, &manifest, chosen, described, console);

@@ -313,6 +313,26 @@ fn sources_elsewhere_are_typed() {
 }
 
 #[test]
+fn what_is_in_a_registry_is_named_by_its_digest() {
+    let digest = format!("sha256:{}", "ab".repeat(32));
+    for pinned in [format!("oci://r.example/shop@{digest}"), format!("oci://r.example/shop:1@{digest}")] {
+        let application = parse(&changed("\"target/openai.wasm\"", &format!("\"{pinned}\""))).unwrap();
+        let source = &application.component("openai").unwrap().source;
+        assert!(matches!(source, Source::Oci(_)), "{source:?}");
+        assert_eq!((source.to_string(), source.path()), (pinned, None));
+    }
+    for (wrong, why) in [
+        ("oci://r.example/shop:1", "a tag can be moved"),
+        ("oci://r.example/shop", "nala-host pull oci://r.example/shop`"),
+        ("oci://r.example/shop@sha256:12", "is not pinned: a digest is"),
+    ] {
+        let diagnostic = invalid(&changed("\"target/openai.wasm\"", &format!("\"{wrong}\"")));
+        assert!(diagnostic.to_string().contains(why), "{diagnostic}");
+        assert_eq!(diagnostic.line, 21, "{diagnostic}");
+    }
+}
+
+#[test]
 fn hosts_are_kept_with_their_places() {
     let hosts = "hosts = [\"https://{{ host }}:8443\", \"http://*.spin.internal\"]";
     let text =

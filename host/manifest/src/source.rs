@@ -21,6 +21,8 @@ pub enum Source {
     Url(Download),
     /// A package of a registry.
     Registry(Package<Version>),
+    /// What is in a registry under a digest. It is Nala's own: Spin takes it for a path.
+    Oci(Pinned),
 }
 
 impl Source {
@@ -29,7 +31,7 @@ impl Source {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
-            Self::Url(_) | Self::Registry(_) => None,
+            Self::Url(_) | Self::Registry(_) | Self::Oci(_) => None,
         }
     }
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Source {
         match self {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Url(Download { url, .. }) => f.write_str(url),
+            Self::Oci(pinned) => f.write_str(pinned.as_str()),
             Self::Registry(Package { registry, package, version }) => {
                 write!(f, "{package}@{version} of ")?;
                 match registry {
@@ -48,6 +51,19 @@ impl fmt::Display for Source {
                 }
             }
         }
+    }
+}
+
+/// `oci://HOST/REPOSITORY@sha256:…`: with a digest, so that it is the same for ever.
+/// Whether the rest can be a reference is for whoever asks the registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned(String);
+
+impl Pinned {
+    /// The whole reference.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -116,16 +132,23 @@ fn digit(ascii: u8) -> Result<u8, InvalidDigest> {
     u8::try_from(value).map_err(|_| InvalidDigest)
 }
 
+/// What a source in a registry begins with.
+const OCI: &str = "oci://";
+
 /// Reads a `source`; paths start at `base`.
 pub(crate) fn read(node: Node<'_>, base: &Path) -> Option<Source> {
     if node.is_text() {
-        return Some(Source::Path(base.join(node.full_text()?)));
+        let text = node.full_text()?;
+        return match text.starts_with(OCI) {
+            true => pinned(node, text).map(Source::Oci),
+            false => Some(Source::Path(base.join(text))),
+        };
     }
     if !node.is_table() {
         return node.fail(
             "`source` must be the path of a Wasm component, or a table that says where it is",
-            "write \"path/to/component.wasm\", { url = \"…\", digest = \"sha256:…\" } or \
-             { registry = \"…\", package = \"namespace:name\", version = \"1.0.0\" }",
+            "write \"path/to/component.wasm\", \"oci://HOST/REPOSITORY@sha256:…\", { url = \"…\", digest = \
+             \"sha256:…\" } or { registry = \"…\", package = \"namespace:name\", version = \"1.0.0\" }",
         );
     }
     let table = node.table("`source`")?;
@@ -135,6 +158,21 @@ pub(crate) fn read(node: Node<'_>, base: &Path) -> Option<Source> {
     };
     table.close();
     source
+}
+
+fn pinned(node: Node<'_>, text: &str) -> Option<Pinned> {
+    let digest = text.split_once('@').map(|(_, digest)| digest);
+    match digest.map(str::parse::<Sha256>) {
+        Some(Ok(_)) => Some(Pinned(text.to_owned())),
+        Some(Err(error)) => {
+            let help = "write the digest as `nala-host push` and `nala-host pull` print it";
+            node.fail(format!("`{text}` is not pinned: {error}"), help)
+        }
+        None => node.fail(
+            format!("`{text}` may be another component tomorrow, since a tag can be moved"),
+            format!("name its digest, {OCI}HOST/REPOSITORY@sha256:…, which `nala-host pull {text}` prints"),
+        ),
+    }
 }
 
 /// Reads `url` and `digest`.

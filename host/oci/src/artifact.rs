@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use oci_client::manifest::{OCI_IMAGE_MEDIA_TYPE, OciDescriptor, OciImageManifest};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
 
 use crate::digest::Digest;
@@ -17,11 +16,33 @@ pub(crate) const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 /// The media type of a component.
 pub(crate) const LAYER: &str = "application/wasm";
 /// The media type of a manifest.
-pub(crate) const MANIFEST: &str = OCI_IMAGE_MEDIA_TYPE;
-/// Bytes of a manifest that is read: registries have to take 4 MiB.
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// What names the parts of an artifact; of what else may stand there nothing matters here.
 ///
-/// Source: <https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pushing-manifests>.
-const LONGEST_MANIFEST: usize = 4 * 1024 * 1024;
+/// Source: <https://github.com/opencontainers/image-spec/blob/main/manifest.md>.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    schema_version: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    config: Descriptor,
+    layers: Vec<Descriptor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// What a part is.
+///
+/// Source: <https://github.com/opencontainers/image-spec/blob/main/descriptor.md>.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: String,
+    digest: String,
+    size: i64,
+}
 
 /// What a config says.
 #[derive(Serialize)]
@@ -71,36 +92,31 @@ impl Artifact {
         let json = |error: serde_json::Error| Error::Client(error.to_string());
         let config = serde_json::to_vec(&config).map_err(json)?;
         let config_digest = Digest::of(&config);
-        let manifest = OciImageManifest {
+        let manifest = Manifest {
             schema_version: 2,
             media_type: Some(MANIFEST.to_owned()),
             config: descriptor(CONFIG, &config_digest, config.len()),
             layers: vec![descriptor(LAYER, &layer_digest, bytes.len())],
             annotations: (!annotations.is_empty()).then(|| annotations.clone()),
-            subject: None,
-            artifact_type: None,
         };
         let manifest = serde_json::to_vec(&manifest).map_err(json)?;
         Ok(Self { layer_digest, config, config_digest, manifest })
     }
 }
 
-fn descriptor(media_type: &str, digest: &Digest, bytes: usize) -> OciDescriptor {
-    OciDescriptor {
+fn descriptor(media_type: &str, digest: &Digest, bytes: usize) -> Descriptor {
+    Descriptor {
         media_type: media_type.to_owned(),
         digest: digest.to_string(),
         size: i64::try_from(bytes).unwrap_or(i64::MAX),
-        ..OciDescriptor::default()
     }
 }
 
-/// The layer that is the component: its digest and its size in bytes.
+/// The layer that is the component, as a manifest names it: its digest and its size in
+/// bytes.
 pub(crate) fn layer(manifest: &[u8], reference: &Reference) -> Result<(Digest, u64), Error> {
     let registry = || reference.registry().to_owned();
     let wrong = |why: String| Error::Registry { registry: registry(), why };
-    if manifest.len() > LONGEST_MANIFEST {
-        return Err(wrong(format!("a manifest of {} bytes, and {LONGEST_MANIFEST} is the limit", manifest.len())));
-    }
     let mismatch = |part, found: &str, wanted| Error::WrongMediaType {
         reference: reference.to_string(),
         part,
@@ -111,7 +127,7 @@ pub(crate) fn layer(manifest: &[u8], reference: &Reference) -> Result<(Digest, u
     if let Some(found) = kind.media_type.as_deref().filter(|found| *found != MANIFEST) {
         return Err(mismatch("manifest", found, MANIFEST));
     }
-    let manifest: OciImageManifest =
+    let manifest: Manifest =
         serde_json::from_slice(manifest).map_err(|error| wrong(format!("no manifest of an artifact: {error}")))?;
     if manifest.config.media_type != CONFIG {
         return Err(mismatch("config", &manifest.config.media_type, CONFIG));
@@ -128,7 +144,7 @@ pub(crate) fn layer(manifest: &[u8], reference: &Reference) -> Result<(Digest, u
 }
 
 /// What tells an artifact from an index.
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind {
     media_type: Option<String>,

@@ -1,17 +1,10 @@
 //! How registries are reached.
 
-use std::sync::Arc;
 use std::time::Duration;
-
-use oci_client::client::{ClientConfig, ClientProtocol};
-use rustls::crypto::CryptoProvider;
-use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::reference::Reference;
-
-/// How long a connection, and a silence within one, may take.
-const SILENCE: Duration = Duration::from_secs(30);
+use crate::web::{Reach, Web};
 
 /// How a registry is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,57 +19,51 @@ pub enum Transport {
     PlainText,
 }
 
-/// Pulls and pushes. It keeps no connection from one call to the next.
+/// Hears how far something is: bytes that were moved, of how many, where that is known.
+pub type Progress<'p> = dyn FnMut(u64, Option<u64>) + Send + 'p;
+
+/// Pulls and pushes. A clone shares the connections of the first.
 #[derive(Debug, Clone)]
 pub struct Client {
     transport: Transport,
     limit: Duration,
+    pub(crate) web: Web,
 }
 
 impl Client {
-    /// A client whose calls take at most `limit` each.
+    /// A client whose calls take at most `limit` each. Certificates to trust are read
+    /// now, and not again.
+    ///
+    /// # Errors
+    /// [`Error::Client`]: the client of HTTP cannot be made.
+    pub fn new(transport: Transport, limit: Duration, reach: Reach) -> Result<Self, Error> {
+        Ok(Self { transport, limit, web: Web::new(reach, limit)? })
+    }
+
+    /// The same with another way to speak to registries.
     #[must_use]
-    pub fn new(transport: Transport, limit: Duration) -> Self {
-        Self { transport, limit }
+    pub fn by(&self, transport: Transport) -> Self {
+        Self { transport, ..self.clone() }
     }
 
-    pub(crate) fn connect(&self, reference: &Reference) -> Result<oci_client::Client, Error> {
-        if CryptoProvider::get_default().is_none() {
-            // Another thread may have been faster, which is as well.
-            let _ = rustls::crypto::ring::default_provider().install_default();
+    /// The scheme of a registry's addresses.
+    pub(crate) fn scheme(&self, reference: &Reference) -> &'static str {
+        match self.transport {
+            Transport::Automatic if reference.is_loopback() => "http",
+            Transport::Automatic | Transport::Tls => "https",
+            Transport::PlainText => "http",
         }
-        let plain = match self.transport {
-            Transport::Automatic => reference.is_loopback(),
-            Transport::Tls => false,
-            Transport::PlainText => true,
-        };
-        let config = ClientConfig {
-            protocol: if plain { ClientProtocol::Http } else { ClientProtocol::Https },
-            // An index chooses by platform, and a component has none.
-            platform_resolver: None,
-            connect_timeout: Some(SILENCE.min(self.limit)),
-            read_timeout: Some(SILENCE.min(self.limit)),
-            user_agent: concat!("nala/", env!("CARGO_PKG_VERSION")),
-            ..ClientConfig::default()
-        };
-        oci_client::Client::try_from(config).map_err(|error| Error::Client(error.to_string()))
     }
 
-    /// Runs a call to its end or to the limit. It runs in a task of its own, since
-    /// the library panics on some answers, such as a token with a line feed.
-    pub(crate) async fn run<T: Send + 'static>(
+    /// Runs a call to its end or to the limit.
+    pub(crate) async fn run<T>(
         &self,
-        reference: Arc<Reference>,
-        call: impl Future<Output = Result<T, Error>> + Send + 'static,
+        registry: &str,
+        call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        // Ends the task when whoever waits for it has gone.
-        let mut tasks = JoinSet::new();
-        tasks.spawn(call);
-        match tokio::time::timeout(self.limit, tasks.join_next()).await {
-            Ok(Some(Ok(result))) => result,
-            Ok(Some(Err(error))) => Err(Error::Client(error.to_string())),
-            Ok(None) => Err(Error::Client("the call was not run".to_owned())),
-            Err(_) => Err(Error::TimedOut { registry: reference.registry().to_owned(), limit: self.limit }),
+        match tokio::time::timeout(self.limit, call).await {
+            Ok(result) => result,
+            Err(_) => Err(Error::TimedOut { registry: registry.to_owned(), limit: self.limit }),
         }
     }
 }

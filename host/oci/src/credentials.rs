@@ -7,7 +7,6 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 
 use docker_credential::{CredentialRetrievalError, DockerCredential, get_credential_from_reader};
-use oci_client::secrets::RegistryAuth;
 
 use crate::error::Error;
 use crate::reference::Reference;
@@ -76,14 +75,6 @@ impl Credentials {
             )),
             Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(Self::Anonymous),
             Err(error) => Err(unusable(registry, &format!("{}: {error}", path.display()))),
-        }
-    }
-
-    pub(crate) fn to_auth(&self) -> RegistryAuth {
-        match self {
-            Self::Anonymous => RegistryAuth::Anonymous,
-            Self::Password { user, password } => RegistryAuth::Basic(user.clone(), password.clone()),
-            Self::Bearer(token) => RegistryAuth::Bearer(token.clone()),
         }
     }
 }

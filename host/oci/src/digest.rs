@@ -20,8 +20,21 @@ impl Digest {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hasher = Sha256::new();
+        hasher.update(bytes);
+        Self::finish(hasher)
+    }
+
+    /// The digest of all that a hasher was given.
+    pub(crate) fn finish(hasher: Sha256) -> Self {
+        let digits: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self(format!("sha256:{digits}"))
+    }
+
+    /// The 64 digits alone.
+    #[must_use]
+    pub fn hex(&self) -> &str {
+        self.0.strip_prefix("sha256:").unwrap_or(&self.0)
     }
 
     /// The digest as it is written.

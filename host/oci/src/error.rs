@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use oci_client::errors::{DigestError, OciDistributionError, OciErrorCode};
-
 use crate::reference::Reference;
+use crate::web::Refusal;
 
 /// Characters of a registry's own words that are shown.
 const SHOWN: usize = 500;
@@ -59,9 +58,7 @@ pub enum Error {
         why: String,
     },
     /// What came is not what was pinned.
-    #[error(
-        "the registry sent {actual} for {expected}: somebody changed it on the way or in the registry; do not use it"
-    )]
+    #[error("{actual} came for {expected}: somebody changed it on the way or where it is kept; do not use it")]
     DigestMismatch {
         /// The digest that was asked for.
         expected: String,
@@ -76,13 +73,32 @@ pub enum Error {
         /// Bytes that it may have.
         limit: u64,
     },
+    /// A file is not where it should be.
+    #[error("{url} answers {status}: check the address")]
+    Status {
+        /// What was asked for.
+        url: String,
+        /// The status of the answer.
+        status: u16,
+    },
+    /// A file would be fetched in plain text from another machine.
+    #[error("{0} would be fetched in plain text: write https, or http for this machine only")]
+    PlainText(String),
+    /// An answer leads where nothing is asked.
+    #[error("{registry} is not followed: {why}")]
+    Misled {
+        /// Host and port.
+        registry: String,
+        /// Where it leads.
+        why: String,
+    },
     /// The host's name is unknown.
     #[error("there is no host {0}: check its name and the network")]
     NoSuchHost(String),
     /// No connection.
     #[error(
-        "{registry} cannot be reached: {why}; check the address and the network, and ask for plain HTTP if the \
-         registry has no TLS"
+        "{registry} cannot be reached: {why}; check the address and the network, and ask for plain HTTP (--plain-http) \
+         if the registry has no TLS"
     )]
     Unreachable {
         /// Host and port.
@@ -91,7 +107,7 @@ pub enum Error {
         why: String,
     },
     /// It took too long.
-    #[error("{registry} did not answer in {limit:?}: try again, or raise the limit")]
+    #[error("{registry} was not done in {limit:?}: try again, when it or the network is faster")]
     TimedOut {
         /// Host and port.
         registry: String,
@@ -115,60 +131,38 @@ pub enum Error {
 }
 
 impl Error {
-    /// Reads what the library says about a request for `reference`.
-    pub(crate) fn from_library(error: OciDistributionError, reference: &Reference) -> Self {
-        let registry = || reference.registry().to_owned();
-        let unauthorized = || Self::Unauthorized { registry: registry(), reference: reference.to_string() };
-        let missing = || Self::NotFound(reference.to_string());
-        match error {
-            OciDistributionError::UnauthorizedError { .. } | OciDistributionError::AuthenticationFailure(_) => {
-                unauthorized()
-            }
-            OciDistributionError::ServerError { code: 401 | 403, .. } => unauthorized(),
-            OciDistributionError::ServerError { code: 404, .. } => missing(),
-            OciDistributionError::RegistryError { envelope, .. } => {
-                let code = envelope.errors.first().map(|error| &error.code);
-                match code {
-                    Some(OciErrorCode::Unauthorized | OciErrorCode::Denied) => unauthorized(),
-                    Some(
-                        OciErrorCode::ManifestUnknown
-                        | OciErrorCode::NameUnknown
-                        | OciErrorCode::NotFound
-                        | OciErrorCode::BlobUnknown,
-                    ) => missing(),
-                    _ => Self::Registry { registry: registry(), why: shown(&envelope.to_string()) },
-                }
-            }
-            OciDistributionError::DigestError(DigestError::VerificationError { expected, actual }) => {
-                Self::DigestMismatch { expected, actual }
-            }
-            OciDistributionError::RequestError(error) => {
-                Self::from_request(&chain(&error), error.is_connect(), reference)
-            }
-            other => Self::Registry { registry: registry(), why: shown(&other.to_string()) },
-        }
+    /// Reads why a request for `reference` failed.
+    pub(crate) fn from_request(error: &reqwest::Error, reference: &Reference) -> Self {
+        Self::of_host(error, reference.registry())
     }
 
-    fn from_request(why: &[String], connecting: bool, reference: &Reference) -> Self {
-        let registry = reference.registry().to_owned();
-        // The type behind this is private; its words are those of hyper-util.
-        if why.iter().any(|why| why.contains("dns error")) {
-            return Self::NoSuchHost(reference.host().to_owned());
+    /// Reads why a request to a host, with its port, failed.
+    pub(crate) fn of_host(error: &reqwest::Error, host: &str) -> Self {
+        let registry = host.to_owned();
+        let causes =
+            || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+        if let Some(refusal) = causes().find_map(|cause| cause.downcast_ref::<Refusal>()) {
+            return Self::Misled { registry, why: refusal.to_string() };
         }
-        let why = shown(why.last().map_or("", String::as_str));
-        if connecting { Self::Unreachable { registry, why } } else { Self::Registry { registry, why } }
+        // The type behind this is private; its words are those of hyper-util.
+        if causes().any(|cause| cause.to_string().contains("dns error")) {
+            // It may be that of another host, to which this one leads.
+            let asked = error.url().and_then(|url| url.host_str()).unwrap_or(host);
+            return Self::NoSuchHost(asked.to_owned());
+        }
+        let why = cause(error);
+        if error.is_connect() { Self::Unreachable { registry, why } } else { Self::Registry { registry, why } }
+    }
+
+    pub(crate) fn refused(reference: &Reference, refusal: &Refusal) -> Self {
+        Self::Misled { registry: reference.registry().to_owned(), why: refusal.to_string() }
     }
 }
 
-/// An error and its causes, the last of which says most.
-fn chain(error: &dyn std::error::Error) -> Vec<String> {
-    let mut all = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        all.push(cause.to_string());
-        next = cause.source();
-    }
-    all
+/// The last of an error's causes, which says most.
+pub(crate) fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let last = std::iter::successors(Some(error), |error| error.source()).last();
+    shown(&last.map(ToString::to_string).unwrap_or_default())
 }
 
 /// A registry's words, which may be many or of any characters.

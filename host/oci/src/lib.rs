@@ -8,23 +8,36 @@
 //! [`Client`] is the way in. What it returns is checked against the digest that a
 //! [`Reference`] pins, or that its tag stands for.
 //!
-//! A component's size is bounded while it is read. The size of manifests, tokens
-//! and error messages is not: oci-client reads those as a whole, and only the
-//! deadline ends that. Where strangers choose the registry, pull in a process
-//! whose memory is bounded.
+//! A registry is believed nothing. All that it sends is bounded before it is kept:
+//! components by the caller, manifests, tokens, lists of tags and words of errors here;
+//! one deadline bounds the whole. It may lead elsewhere, as registries do for tokens and
+//! for what they keep in a storage of others: five times, never from TLS to plain text,
+//! and with [`Reach::Listed`] to public addresses only. What is shown to a registry is
+//! shown to nobody else, but that a password goes to whoever gives the tokens for it.
+//!
+//! The conversation is our own, over reqwest, since the clients there are read manifests
+//! and errors without a bound and follow whatever redirect; the names of references are
+//! read by oci-spec, challenges by http-auth.
+//! How many bytes the head of an answer has is bounded by hyper (some 400 KiB).
 
 mod artifact;
+mod challenge;
 mod client;
 mod credentials;
 mod digest;
+mod download;
 mod error;
 mod pull;
 mod push;
 mod reference;
+mod session;
+mod tags;
+mod web;
 
-pub use client::{Client, Transport};
+pub use client::{Client, Progress, Transport};
 pub use credentials::Credentials;
 pub use digest::{Digest, InvalidDigest};
 pub use error::Error;
-pub use pull::Pulled;
+pub use pull::{Pulled, component_of};
 pub use reference::{InvalidReference, Reference};
+pub use web::{Listed, Reach};

@@ -1,22 +1,29 @@
 //! Fetching a component.
 
-use std::sync::Arc;
-
-use futures::TryStreamExt;
-use oci_client::errors::DigestError;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING};
+use reqwest::{Method, Response, StatusCode};
+use sha2::{Digest as _, Sha256};
 
 use crate::artifact::{self, MANIFEST};
-use crate::client::Client;
+use crate::client::{Client, Progress};
 use crate::credentials::Credentials;
 use crate::digest::Digest;
-use crate::error::{Error, shown};
+use crate::error::Error;
 use crate::reference::Reference;
+use crate::session::{Action, Session};
+
+/// Bytes of a manifest that is read: registries have to take 4 MiB.
+///
+/// Source: <https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pushing-manifests>.
+const LONGEST_MANIFEST: usize = 4 * 1024 * 1024;
 
 /// A component that was fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
     /// The component.
     pub bytes: Vec<u8>,
+    /// Its manifest, which has `digest` and names `component`.
+    pub manifest: Vec<u8>,
     /// The digest of its manifest: what was pinned, or what the tag stands for.
     /// [`Reference::pinned`] makes a reference of it that stays the same.
     pub digest: Digest,
@@ -35,74 +42,123 @@ impl Client {
         max_bytes: u64,
         credentials: &Credentials,
     ) -> Result<Pulled, Error> {
-        let client = self.connect(reference)?;
-        let auth = credentials.to_auth();
-        let reference = Arc::new(reference.clone());
-        let of = reference.clone();
-        self.run(reference, async move {
-            let (manifest, _) = client
-                .pull_manifest_raw(of.inner(), &auth, &[MANIFEST])
-                .await
-                .map_err(|error| Error::from_library(error, &of))?;
-            let digest = Digest::of(&manifest);
-            if let Some(expected) = of.digest() {
-                equal(expected, &digest)?;
-            }
-            let (component, size) = artifact::layer(&manifest, &of)?;
+        self.pull_showing(reference, max_bytes, credentials, &mut |_, _| {}).await
+    }
+
+    /// The same, with somebody who hears how far it is.
+    ///
+    /// # Errors
+    /// Those of [`Client::pull`].
+    pub async fn pull_showing(
+        &self,
+        reference: &Reference,
+        max_bytes: u64,
+        credentials: &Credentials,
+        progress: &mut Progress<'_>,
+    ) -> Result<Pulled, Error> {
+        self.run(reference.registry(), async {
+            let mut session = Session::new(self, reference, credentials, Action::Pull)?;
+            let (manifest, digest) = manifest(&mut session, reference).await?;
+            let (component, size) = artifact::layer(&manifest, reference)?;
             if size > max_bytes {
-                return Err(Error::TooLarge { reference: of.to_string(), limit: max_bytes });
+                return Err(Error::TooLarge { reference: reference.to_string(), limit: max_bytes });
             }
-            let bytes = layer(&client, &of, &component, size).await?;
-            artifact::world(&bytes, &of)?;
-            Ok(Pulled { bytes, digest, component })
+            let bytes = layer(&mut session, &component, size, progress).await?;
+            artifact::world(&bytes, reference)?;
+            Ok(Pulled { bytes, manifest, digest, component })
+        })
+        .await
+    }
+
+    /// What a reference stands for now, by its digest.
+    ///
+    /// # Errors
+    /// [`Error`]; it is not there, or no component.
+    pub async fn resolve(&self, reference: &Reference, credentials: &Credentials) -> Result<Digest, Error> {
+        self.run(reference.registry(), async {
+            let mut session = Session::new(self, reference, credentials, Action::Pull)?;
+            let (manifest, digest) = manifest(&mut session, reference).await?;
+            artifact::layer(&manifest, reference)?;
+            Ok(digest)
         })
         .await
     }
 }
 
-/// Fetches the layer. Only the registry itself is asked for it: a manifest may
-/// name other addresses, which would be asked from here.
+/// The digest of the component that a manifest names.
+///
+/// # Errors
+/// It is no manifest of a component.
+pub fn component_of(manifest: &[u8], reference: &Reference) -> Result<Digest, Error> {
+    artifact::layer(manifest, reference).map(|(digest, _)| digest)
+}
+
+/// Fetches the manifest, which has the digest that is pinned.
+async fn manifest(session: &mut Session<'_>, reference: &Reference) -> Result<(Vec<u8>, Digest), Error> {
+    let named = reference.digest().map(Digest::as_str).or_else(|| reference.tag()).unwrap_or_default();
+    let url = session.url(&format!("manifests/{named}"))?;
+    let response = session.send(Method::GET, &url, |request| request.header(ACCEPT, MANIFEST)).await?;
+    if response.status() != StatusCode::OK {
+        return Err(session.refusal(response).await);
+    }
+    let manifest = session.whole(response, LONGEST_MANIFEST, "a manifest").await?;
+    let digest = Digest::of(&manifest);
+    if let Some(expected) = reference.digest() {
+        equal(expected, &digest)?;
+    }
+    Ok((manifest, digest))
+}
+
+/// Fetches the layer. Only the registry itself is asked for it, though it may lead
+/// elsewhere: a manifest may name other addresses, which would be asked from here.
 async fn layer(
-    client: &oci_client::Client,
-    reference: &Reference,
+    session: &mut Session<'_>,
     digest: &Digest,
     size: u64,
+    progress: &mut Progress<'_>,
 ) -> Result<Vec<u8>, Error> {
-    let mut stream = client
-        .pull_blob_stream(reference.inner(), digest.as_str())
-        .await
-        .map_err(|error| Error::from_library(error, reference))?
-        .stream;
-    // Not made as large as the manifest says before that much has come.
-    let mut bytes = Vec::new();
-    while let Some(part) = stream.try_next().await.map_err(|error| broken(&error, reference))? {
-        let total = u64::try_from(bytes.len().saturating_add(part.len())).unwrap_or(u64::MAX);
-        if total > size {
-            let why = format!("more than the {size} bytes that its manifest says");
-            return Err(Error::Registry { registry: reference.registry().to_owned(), why });
-        }
-        bytes.extend_from_slice(&part);
+    let url = session.url(&format!("blobs/{digest}"))?;
+    // The bytes themselves are wanted, not a packed form of them.
+    let response = session.send(Method::GET, &url, |request| request.header(ACCEPT_ENCODING, "identity")).await?;
+    if response.status() != StatusCode::OK {
+        return Err(session.refusal(response).await);
     }
-    equal(digest, &Digest::of(&bytes))?;
+    let longer = || session.wrong(format!("more than the {size} bytes that its manifest says"));
+    let cut = |error: &reqwest::Error| {
+        session.wrong(format!("it ended before the component did: {}", crate::error::cause(error)))
+    };
+    let (bytes, found) = stream(response, size, longer, cut, progress).await?;
+    equal(digest, &found)?;
     Ok(bytes)
 }
 
-fn equal(expected: &Digest, actual: &Digest) -> Result<(), Error> {
+/// Reads a body of at most `limit` bytes, and its digest.
+pub(crate) async fn stream(
+    mut response: Response,
+    limit: u64,
+    longer: impl Fn() -> Error,
+    cut: impl Fn(&reqwest::Error) -> Error,
+    progress: &mut Progress<'_>,
+) -> Result<(Vec<u8>, Digest), Error> {
+    let total = response.content_length();
+    // Not made as large as somebody says before that much has come.
+    let (mut bytes, mut hasher) = (Vec::new(), Sha256::new());
+    progress(0, total);
+    while let Some(part) = response.chunk().await.map_err(|error| cut(&error))? {
+        let reached = u64::try_from(bytes.len().saturating_add(part.len())).unwrap_or(u64::MAX);
+        if reached > limit {
+            return Err(longer());
+        }
+        hasher.update(&part);
+        bytes.extend_from_slice(&part);
+        progress(reached, total);
+    }
+    Ok((bytes, Digest::finish(hasher)))
+}
+
+pub(crate) fn equal(expected: &Digest, actual: &Digest) -> Result<(), Error> {
     if expected == actual {
         return Ok(());
     }
     Err(Error::DigestMismatch { expected: expected.to_string(), actual: actual.to_string() })
-}
-
-/// Reads what ended the stream early.
-fn broken(error: &std::io::Error, reference: &Reference) -> Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<DigestError>()) {
-        Some(DigestError::VerificationError { expected, actual }) => {
-            Error::DigestMismatch { expected: expected.clone(), actual: actual.clone() }
-        }
-        _ => Error::Registry {
-            registry: reference.registry().to_owned(),
-            why: format!("it ended before the component did: {}", shown(&error.to_string())),
-        },
-    }
 }

@@ -18,7 +18,7 @@ const NEWEST: &str = "latest";
 /// is what is pulled, whatever the tag stands for by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    inner: oci_client::Reference,
+    inner: oci_spec::distribution::Reference,
     digest: Option<Digest>,
 }
 
@@ -59,8 +59,8 @@ impl Reference {
             Some((_, digest)) => Some(digest.parse::<Digest>().map_err(|error| invalid(&error.to_string()))?),
             None => None,
         };
-        let inner: oci_client::Reference =
-            rest.parse().map_err(|error: oci_client::ParseError| invalid(&error.to_string()))?;
+        let inner: oci_spec::distribution::Reference =
+            rest.parse().map_err(|error: oci_spec::distribution::ParseError| invalid(&error.to_string()))?;
         if inner.registry() != host {
             return Err(invalid("its host is another name of one that is written differently"));
         }
@@ -71,6 +71,18 @@ impl Reference {
     #[must_use]
     pub fn registry(&self) -> &str {
         self.inner.registry()
+    }
+
+    /// The repository within the registry.
+    #[must_use]
+    pub fn repository(&self) -> &str {
+        self.inner.repository()
+    }
+
+    /// What a component is called there: the last part of the repository.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.repository().rsplit('/').next().unwrap_or_default()
     }
 
     /// The tag, if one is named or meant.
@@ -91,8 +103,9 @@ impl Reference {
         Self { inner: self.inner.clone_with_digest(digest.to_string()), digest: Some(digest.clone()) }
     }
 
-    pub(crate) fn inner(&self) -> &oci_client::Reference {
-        &self.inner
+    /// Host and port of whoever answers for the registry, which for Docker's is another.
+    pub(crate) fn authority(&self) -> &str {
+        self.inner.resolve_registry()
     }
 
     /// The host without its port.
@@ -101,7 +114,8 @@ impl Reference {
     }
 
     /// Whether the registry is on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }

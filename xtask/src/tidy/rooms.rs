@@ -58,6 +58,8 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-deploy", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // The client of registries brings hyper; a server of its own it must not have.
     Room { name: "nala-oci", may_use: &[], must_not_know: &[WASM, LLAMA] },
+    // What is wanted is said in the words of manifests.
+    Room { name: "nala-fetch", may_use: &["nala-manifest", "nala-oci"], must_not_know: &[WASM, LLAMA] },
     Room {
         name: "nala-host",
         may_use: &[
@@ -74,6 +76,7 @@ const ROOMS: &[Room] = &[
             "nala-tenant",
             "nala-deploy",
             "nala-oci",
+            "nala-fetch",
             "nala-nn",
         ],
         must_not_know: &[],
@@ -93,6 +96,7 @@ const ROOMS: &[Room] = &[
             "nala-tenant",
             "nala-deploy",
             "nala-oci",
+            "nala-fetch",
             "nala-nn",
         ],
         must_not_know: &[],

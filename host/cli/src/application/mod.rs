@@ -4,6 +4,7 @@ mod hosts;
 pub(crate) mod limits;
 mod loading;
 mod own;
+mod remote;
 mod unserved;
 
 use std::collections::BTreeMap;
@@ -20,8 +21,10 @@ use tempfile::TempDir;
 pub(crate) use self::hosts::is_left_out;
 pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
-pub(crate) use self::unserved::{Code, unserved};
+pub(crate) use self::remote::Remote;
+pub(crate) use self::unserved::unserved;
 use crate::answer::Routing;
+use crate::args::FetchArgs;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
@@ -35,6 +38,8 @@ pub(crate) struct Chosen {
     pub(crate) profile: Option<String>,
     /// Values of variables, which come before those of the environment.
     pub(crate) variables: Vec<(String, String)>,
+    /// How components that are elsewhere are fetched.
+    pub(crate) fetch: FetchArgs,
 }
 
 impl Chosen {
@@ -51,6 +56,8 @@ pub(crate) struct Described {
     application: Application,
     /// Where the code of each component is, if not where the manifest says.
     sources: Option<BTreeMap<String, PathBuf>>,
+    /// Where the code of components is that the manifest says to be elsewhere.
+    fetched: BTreeMap<String, PathBuf>,
     /// Values of all variables.
     values: variables::Values,
     /// Where copies of files are made, where there are any.
@@ -58,10 +65,12 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Reads a manifest, and finds the values of its variables.
+    /// Reads a manifest, finds the values of its variables, and fetches the components that
+    /// are elsewhere.
     ///
     /// # Errors
-    /// It is wrong, a variable has no value, or it asks for what this host does not do.
+    /// It is wrong, a variable has no value, it asks for what this host does not do, or a
+    /// component cannot be fetched.
     pub(crate) fn read(manifest: &Path, chosen: &Chosen, console: Console) -> anyhow::Result<Self> {
         let application = Application::read(manifest, chosen.profile.as_deref())?;
         for warning in &application.warnings {
@@ -73,9 +82,10 @@ impl Described {
         let scratch =
             has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
         let scratch = scratch.map(Arc::new);
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, values, scratch };
-        described.refuse_unserved()?;
-        Ok(described)
+        refuse_unserved(&application)?;
+        let remote = Remote::new(&chosen.fetch, console)?;
+        let fetched = remote.fetch_all(&application)?;
+        Ok(Self { manifest: manifest.to_owned(), application, sources: None, fetched, values, scratch })
     }
 
     /// Reads the manifest of an application that was sent, whose code is in `sources`.
@@ -105,9 +115,9 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described = Self { manifest: name.into(), application, sources: Some(sources), values, scratch: None };
-        described.refuse_unserved()?;
-        Ok(described)
+        refuse_unserved(&application)?;
+        let (manifest, fetched) = (name.into(), BTreeMap::new());
+        Ok(Self { manifest, application, sources: Some(sources), fetched, values, scratch: None })
     }
 
     /// What loads it, bit by bit.
@@ -129,11 +139,6 @@ impl Described {
         &self.application
     }
 
-    fn refuse_unserved(&self) -> anyhow::Result<()> {
-        let code = if self.sources.is_none() { Code::Named } else { Code::Sent };
-        unserved(&self.application, code).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
-    }
-
     /// What it needs of the machine.
     pub(crate) fn needs(&self, opened: &Opened) -> Needs {
         let components = self.application.components.values();
@@ -142,7 +147,7 @@ impl Described {
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
         Needs {
-            read: sources.chain(folder).collect(),
+            read: sources.chain(self.fetched.values().cloned()).chain(folder).collect(),
             write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).collect(),
             reach: if reaches_out { Connect::Any } else { opened.reach() },
         }
@@ -159,7 +164,8 @@ impl Described {
     /// Where a component's code is.
     fn source<'a>(&'a self, id: &str, component: &'a Component) -> anyhow::Result<&'a Path> {
         let sent = self.sources.as_ref().map(|sources| sources.get(id).map(PathBuf::as_path));
-        sent.unwrap_or_else(|| component.source.path())
+        let fetched = || self.fetched.get(id).map(PathBuf::as_path);
+        sent.unwrap_or_else(|| component.source.path().or_else(fetched))
             .with_context(|| format!("the source of component `{id}` is no file"))
     }
 
@@ -210,4 +216,8 @@ impl Described {
             members: Arc::downgrade(members),
         })
     }
+}
+
+fn refuse_unserved(application: &Application) -> anyhow::Result<()> {
+    unserved(application).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
 }

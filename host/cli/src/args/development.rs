@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::parsers::{moment, note, variable};
-use super::{CodeArgs, FormatArgs};
+use super::{CodeArgs, FetchArgs, FormatArgs};
 use crate::new::{ProjectName, Sdk, Template};
 
 /// The manifest where none is named.
@@ -18,8 +18,8 @@ Examples:
   nala-host check app/spin.toml --profile debug --config nala.toml
   nala-host check --format json | jq '.diagnostics[] | select(.severity == \"error\")'
 
-Nothing is run, no model is loaded and nothing is fetched. Components are compiled, and
-kept as compiled for `up`. The status is 1 where there is an error, and 0 where there
+Nothing is run and no model is loaded. Components that are elsewhere are fetched, all are
+compiled, and both is kept for `up`. The status is 1 where there is an error, and 0 where there
 are warnings only.")]
 pub(crate) struct CheckArgs {
     /// The application's manifest
@@ -43,6 +43,9 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+
+    #[command(flatten)]
+    pub(crate) fetch: FetchArgs,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,7 @@
 //! What is wrong with a manifest, and with what it names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use nala_manifest::variables::{Missing, environment_name};
 use nala_manifest::{Application, Component, Diagnostic, Error};
@@ -9,7 +10,7 @@ use nala_wasm::{Limits, Offer, Prospect, Role, Runtime, RuntimeConfig};
 
 use super::{Finding, hosts, imports};
 use crate::application::limits::of_request;
-use crate::application::{Chosen, Code, unserved};
+use crate::application::{Chosen, Remote, unserved};
 use crate::args::CheckArgs;
 use crate::component;
 use crate::console::Console;
@@ -30,9 +31,10 @@ pub(super) fn check(args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Fi
     };
     let mut found = checked.diagnostics;
     if let Some(application) = &checked.application {
-        let chosen = Chosen { profile: args.profile.clone(), variables: args.variable.clone() };
+        let chosen =
+            Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };
         found.extend(variables_and_hosts(application, &chosen));
-        found.extend(unserved(application, Code::Named));
+        found.extend(unserved(application));
         found.extend(unknown_models(application)?);
         found.extend(components(application, args, console)?);
     }
@@ -82,27 +84,44 @@ fn unknown_models(application: &Application) -> anyhow::Result<Vec<Diagnostic>> 
     Ok(found)
 }
 
-/// Compiles all components that are there, and links them with what they are granted.
+/// Fetches the components that are elsewhere, compiles all that can be had, and links them
+/// with what they are granted.
 fn components(application: &Application, args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Diagnostic>> {
-    let there = |component: &Component| component.source.path().is_some_and(std::path::Path::is_file);
-    let there: Vec<_> = application.components.iter().filter(|(_, component)| there(component)).collect();
+    let (there, mut found) = there(application, &Remote::new(&args.fetch, console)?);
     if there.is_empty() {
-        return Ok(Vec::new());
+        return Ok(found);
     }
     let runtime = Runtime::new(RuntimeConfig { cache: serve::cache(&args.code), ..RuntimeConfig::default() })?;
     let bar = console.bar(there.len() as u64, "Compiling {msg} [{bar:30}] {pos}/{len}");
-    let mut found = Vec::new();
-    for (id, component) in there {
-        bar.set_message(id.clone());
-        found.extend(one(&runtime, application, id, component));
+    for (id, path) in there {
+        bar.set_message(id.to_owned());
+        if let Some(component) = application.component(id) {
+            found.extend(one(&runtime, application, id, component, &path));
+        }
         bar.inc(1);
     }
     bar.finish_and_clear();
     Ok(found)
 }
 
-fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component) -> Vec<Diagnostic> {
-    let Some(path) = component.source.path() else { return Vec::new() };
+/// Where the code of each component is that can be had, and why others cannot. A file that
+/// is missing was told with the manifest.
+fn there<'a>(application: &'a Application, remote: &Remote) -> (BTreeMap<&'a str, PathBuf>, Vec<Diagnostic>) {
+    let (mut there, mut missing) = (BTreeMap::new(), Vec::new());
+    for (id, component) in &application.components {
+        match component.source.path() {
+            Some(path) if path.is_file() => drop(there.insert(id.as_str(), path.to_owned())),
+            Some(_) => {}
+            None => match remote.fetch(id, component) {
+                Ok(path) => there.extend(path.map(|path| (id.as_str(), path))),
+                Err(diagnostic) => missing.push(*diagnostic),
+            },
+        }
+    }
+    (there, missing)
+}
+
+fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component, path: &Path) -> Vec<Diagnostic> {
     let compiled = match component::compile(runtime, id, path, None) {
         Ok(compiled) => compiled,
         Err(error) => return vec![component.source_place.error(error.to_string(), "")],

@@ -2,6 +2,7 @@
 
 mod answers;
 mod asked;
+mod pulls;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,6 +17,7 @@ use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
 
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
+pub(crate) use self::pulls::Registries;
 use super::{Deployments, compile_time, limits};
 use crate::tenancy::bearer;
 
@@ -24,17 +26,18 @@ use crate::tenancy::bearer;
 pub(crate) struct Managed {
     open: AdminHandler,
     keys: KeyRing<()>,
+    registries: Option<Registries>,
     deployments: std::sync::OnceLock<Arc<Deployments>>,
 }
 
 impl Managed {
-    pub(crate) fn new(open: AdminHandler, keys: Vec<StoredKey>) -> Self {
+    pub(crate) fn new(open: AdminHandler, keys: Vec<StoredKey>, registries: Option<Registries>) -> Self {
         let mut ring = KeyRing::default();
         for key in keys {
             // One that is there twice is one key.
             let _ = ring.add(key, ());
         }
-        Self { open, keys: ring, deployments: std::sync::OnceLock::new() }
+        Self { open, keys: ring, registries, deployments: std::sync::OnceLock::new() }
     }
 
     /// From now on applications can be deployed.
@@ -83,6 +86,10 @@ impl Handler for Managed {
             Method::GET | Method::HEAD => bytes::Bytes::new(),
             // What is larger than a component is nothing that could be deployed.
             _ => gather(body, most.max(1 << 20)).await?,
+        };
+        let body = match asked {
+            Asked::Put(_) if asked::is_json(&parts) => pulls::named(self.registries.as_ref(), &body, most).await?,
+            _ => body,
         };
         // The disk is waited for, and the compiler.
         let work = tokio::task::spawn_blocking(move || answer(&deployments, asked, &parts, &body, &by));

@@ -14,6 +14,7 @@ use super::Tenancy;
 use super::reload::{self, Reload};
 use crate::args::ServeArgs;
 use crate::console::Console;
+use crate::deploy::Registries;
 use crate::wall::Connect;
 
 /// Where requests are taken where nothing is said.
@@ -28,6 +29,8 @@ pub(crate) struct Opened {
     pub(crate) admin: Option<SocketAddr>,
     /// Who may manage the host.
     pub(crate) admin_keys: Vec<StoredKey>,
+    /// Out of which registries they may deploy.
+    pub(crate) registries: Option<Registries>,
     /// Where things are kept between starts.
     pub(crate) state: Option<PathBuf>,
     /// The files that were read, and are read again.
@@ -73,6 +76,7 @@ impl Opened {
                 listen: args.listen.unwrap_or(LISTEN),
                 admin: args.admin_listen,
                 admin_keys: Vec::new(),
+                registries: None,
                 state: args.state_dir.clone(),
                 files: Vec::new(),
                 follow: None,
@@ -87,11 +91,13 @@ impl Opened {
         let admin = args.admin_listen.or(operator.listen.admin);
         let files = operator.files().to_vec();
         let admin_keys = operator.admin_keys;
+        let registries = Registries::open(&operator.registries)?;
         let directory = super::directory(operator.roster, &totals.unwrap_or_default());
         let file = args.config.clone().unwrap_or_default();
         let reload = Reload::new(&file, &files, Arc::clone(&directory));
         let tenancy = Tenancy::Declared(Arc::clone(&directory));
-        Ok(Self { tenancy, listen, admin, admin_keys, state, files, follow: Some(Follow { directory, reload, books }) })
+        let follow = Some(Follow { directory, reload, books });
+        Ok(Self { tenancy, listen, admin, admin_keys, registries, state, files, follow })
     }
 
     /// Whom components may reach that are not known yet.

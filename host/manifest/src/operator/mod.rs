@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use nala_tenant::{Conflict, Declared, InvalidHost, InvalidPrefix, Limits, Roster, StoredKey, TenantName};
 use toml::Spanned;
+use url::Url;
 
 use self::source::Source;
 use crate::file;
@@ -41,6 +42,9 @@ pub struct Operator {
     pub listen: Listen,
     /// By whose keys the host is managed; none lets nobody do so.
     pub admin_keys: Vec<StoredKey>,
+    /// The registries out of which components may be deployed, each a host with its port
+    /// if it has one; none lets nothing be pulled.
+    pub registries: Vec<String>,
     /// Where state is kept, joined to the file's folder.
     pub state_dir: Option<PathBuf>,
     /// The files that this was read from.
@@ -83,6 +87,7 @@ impl Default for Operator {
             roster: Roster::local(Limits::unlimited()),
             listen: Listen::default(),
             admin_keys: Vec::new(),
+            registries: Vec::new(),
             state_dir: None,
             files: Vec::new(),
             warnings: Vec::new(),
@@ -178,6 +183,7 @@ impl Operator {
                 admin: address(raw.listen.admin.as_ref(), source)?,
             },
             admin_keys,
+            registries: raw.admin.registries.iter().map(|text| registry(text, source)).collect::<Result<_, _>>()?,
             state_dir: raw.state.dir.map(|dir| base_dir.join(dir.into_inner())),
             files: Vec::new(),
             warnings,
@@ -299,6 +305,23 @@ fn weight(weight: &Spanned<i64>, source: Source<'_>) -> Result<NonZeroU32, Error
         let message = format!("`{}` is no weight", weight.get_ref());
         error::at(source, weight.span(), message, "write a whole number from 1; 2 gets twice as much as 1")
     })
+}
+
+fn registry(text: &Spanned<String>, source: Source<'_>) -> Result<String, Error> {
+    let host = text.get_ref();
+    // As a reference to a component names it, which is where it is looked for.
+    let is_usual = host.as_str() == host.trim().to_lowercase() && !host.contains(['/', '@', '?', '#', '\\', '*']);
+    let has_place = host == "localhost" || host.contains(['.', ':']);
+    match Url::parse(&format!("https://{host}/")) {
+        Ok(_) if is_usual && has_place => Ok(host.clone()),
+        _ => Err(error::at(
+            source,
+            text.span(),
+            format!("`{host}` is no registry"),
+            "write its host in lower case, with a port if it has one, such as \"registry.example.com\" or \
+             \"10.0.0.5:5000\"",
+        )),
+    }
 }
 
 fn address(text: Option<&Spanned<String>>, source: Source<'_>) -> Result<Option<SocketAddr>, Error> {

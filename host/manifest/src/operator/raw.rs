@@ -70,6 +70,16 @@ pub(super) struct Listen {
 pub(super) struct Admin {
     #[serde(default)]
     pub(super) keys: Vec<Spanned<Value>>,
+    #[serde(default)]
+    pub(super) registries: Vec<Spanned<String>>,
+}
+
+/// What of it stands in the file of keys.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AdminKeys {
+    #[serde(default)]
+    pub(super) keys: Vec<Spanned<Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -85,7 +95,7 @@ pub(super) struct KeysFile {
     #[serde(default)]
     pub(super) tenant: BTreeMap<Spanned<String>, KeysOf>,
     #[serde(default)]
-    pub(super) admin: Admin,
+    pub(super) admin: AdminKeys,
 }
 
 #[derive(Deserialize)]

@@ -276,6 +276,17 @@ fn both_files_are_read_and_named() {
     }
 }
 
+#[test]
+fn registries_are_hosts() {
+    assert!(parse("").unwrap().registries.is_empty());
+    let text = "[admin]\nregistries = [\"ghcr.io\", \"10.0.0.5:5000\", \"localhost\"]\n";
+    assert_eq!(parse(text).unwrap().registries, ["ghcr.io", "10.0.0.5:5000", "localhost"]);
+    for wrong in ["", "ghcr", "https://ghcr.io", "ghcr.io/acme", "GHCR.io", "a@b.example", "*.example", "b.example:x"] {
+        let error = parse(&format!("[admin]\nregistries = [\"{wrong}\"]\n")).unwrap_err().to_string();
+        assert!(error.contains("nala.toml:2:15:") && error.contains("is no registry"), "{wrong}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_causes_a_panic(cut in any::<prop::sample::Index>(), with in "[\\[\\]{}=\".a-z0-9\n é]{0,12}", len in 0_usize..20) {

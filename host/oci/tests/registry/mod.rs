@@ -26,6 +26,12 @@ pub(crate) enum Access {
     Everybody,
     /// The user `nala` with the password `open sesame`.
     Password,
+    /// Everybody, over TLS with these files.
+    #[allow(dead_code, reason = "only whoever says what to trust by its environment can use it")]
+    Tls {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
 }
 
 /// `nala:open sesame` by bcrypt, the only kind that the registry reads.
@@ -33,8 +39,10 @@ const PASSWORDS: &str = "nala:$2b$05$abcdefghijklmnopqrstuupx2xBUC4954936wVIjyyP
 
 fn program() -> PathBuf {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/registry/root/usr/bin");
-    let mut candidates = std::env::split_paths(&paths).chain([unpacked]).map(|folder| folder.join("docker-registry"));
+    // This file is part of the tests of other crates, too.
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let unpacked = folders.map(|folder| folder.join("target/registry/root/usr/bin"));
+    let mut candidates = std::env::split_paths(&paths).chain(unpacked).map(|folder| folder.join("docker-registry"));
     candidates.find(|path| path.is_file()).expect("there is no docker-registry: run `cargo xtask setup --tests`")
 }
 
@@ -50,10 +58,17 @@ impl Registry {
              enabled: true\nhttp:\n  addr: {address}\n",
             storage.display()
         );
-        if matches!(access, Access::Password) {
-            let passwords = folder.path().join("passwords");
-            std::fs::write(&passwords, PASSWORDS).unwrap();
-            config += &format!("auth:\n  htpasswd:\n    realm: tests\n    path: {}\n", passwords.display());
+        match access {
+            Access::Everybody => {}
+            Access::Password => {
+                let passwords = folder.path().join("passwords");
+                std::fs::write(&passwords, PASSWORDS).unwrap();
+                config += &format!("auth:\n  htpasswd:\n    realm: tests\n    path: {}\n", passwords.display());
+            }
+            Access::Tls { certificate, key } => {
+                let (certificate, key) = (certificate.display(), key.display());
+                config += &format!("  tls:\n    certificate: {certificate}\n    key: {key}\n");
+            }
         }
         let file = folder.path().join("config.yml");
         std::fs::write(&file, config).unwrap();

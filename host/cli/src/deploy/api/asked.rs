@@ -21,7 +21,7 @@ pub(super) enum Asked {
     Tenants,
     /// `GET /v1/tenants/T/apps`
     List(TenantName),
-    /// `POST /v1/tenants/T/components`
+    /// `POST /v1/tenants/T/components`, with a component or what names one
     Put(TenantName),
     /// `PUT /v1/tenants/T/apps/A`
     Deploy(TenantName, AppName),
@@ -88,6 +88,19 @@ fn app(text: &str) -> Result<AppName, HostError> {
     text.parse().map_err(|error| HostError::new(StatusCode::BAD_REQUEST, "invalid_name", format!("{error}.")))
 }
 
+const JSON: &str = "application/json";
+
+/// The type of a body, without its parameters.
+fn kind(parts: &Parts) -> &str {
+    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a body is a document, and not what it is about.
+pub(super) fn is_json(parts: &Parts) -> bool {
+    kind(parts) == JSON
+}
+
 /// An application that was sent.
 #[derive(Debug)]
 pub(super) struct Upload {
@@ -118,10 +131,9 @@ impl Upload {
     /// Reads what was sent: a component alone, which answers all paths, or a manifest
     /// as JSON.
     pub(super) fn of(parts: &Parts, app: &AppName, body: &[u8]) -> Result<Self, HostError> {
-        let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        match kind.split(';').next().unwrap_or_default().trim() {
+        match kind(parts) {
             "application/wasm" => Ok(Self::alone(app, body)),
-            "application/json" => Self::described(body),
+            JSON => Self::described(body),
             other => {
                 let text = format!(
                     "The content type is `{}`: send a component as application/wasm, or a manifest with digests as \
