@@ -9,13 +9,13 @@ use nala_e2e::{guests, paths};
 use serde_json::{Value, json};
 
 /// An admin key and the keys of two tenants.
-struct Keys {
-    admin: String,
-    acme: String,
+pub(crate) struct Keys {
+    pub(crate) admin: String,
+    pub(crate) acme: String,
     other: String,
 }
 
-fn prepare(folder: &Path) -> Keys {
+pub(crate) fn prepare(folder: &Path) -> Keys {
     let ((admin, admin_stored), (acme, acme_stored), (other, other_stored)) = (key(), key(), key());
     let config = format!(
         "[admin]\nkeys = [{admin_stored:?}]\n[tenant.acme]\nkeys = [{acme_stored:?}]\nlimits.component_bytes = \
@@ -25,7 +25,7 @@ fn prepare(folder: &Path) -> Keys {
     Keys { admin, acme, other }
 }
 
-fn serve(folder: &Path) -> Host {
+pub(crate) fn serve(folder: &Path) -> Host {
     let (config, state) = (folder.join("nala.toml"), folder.join("state"));
     Host::start([
         "up".as_ref(),
@@ -39,7 +39,7 @@ fn serve(folder: &Path) -> Host {
 }
 
 /// Asks, with a key or without; gives the status and the body.
-fn ask(method: &str, url: &str, key: &str, kind: &str, body: &[u8]) -> (u16, Value) {
+pub(crate) fn ask(method: &str, url: &str, key: &str, kind: &str, body: &[u8]) -> (u16, Value) {
     let mut request = ureq::http::Request::builder().method(method).uri(url);
     if !key.is_empty() {
         request = request.header("authorization", format!("Bearer {key}"));

@@ -1,5 +1,6 @@
 //! An application: what its manifest describes, what that needs, and how it is loaded.
 
+pub(crate) mod composing;
 mod hosts;
 pub(crate) mod limits;
 mod loading;
@@ -14,14 +15,16 @@ use std::sync::Arc;
 use anyhow::Context;
 use nala_engine::ModelPool;
 use nala_manifest::{Application, Clock, Component, variables};
-use nala_wasm::{Asset, Capabilities, Clocks, Files};
+use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES};
 use tempfile::TempDir;
 
+use self::composing::Composing;
 pub(crate) use self::hosts::is_left_out;
 pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
 pub(crate) use self::unserved::{Code, unserved};
 use crate::answer::Routing;
+use crate::component;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
@@ -45,12 +48,21 @@ impl Chosen {
     }
 }
 
+/// Where components are that were composed with their dependencies.
+struct Composed {
+    files: BTreeMap<String, PathBuf>,
+    /// They are gone with it.
+    _folder: TempDir,
+}
+
 /// A manifest that was read, and what it stands for here and now.
 pub(crate) struct Described {
     manifest: PathBuf,
     application: Application,
     /// Where the code of each component is, if not where the manifest says.
     sources: Option<BTreeMap<String, PathBuf>>,
+    /// Components that were composed with their dependencies already.
+    composed: Option<Composed>,
     /// Values of all variables.
     values: variables::Values,
     /// Where copies of files are made, where there are any.
@@ -73,7 +85,8 @@ impl Described {
         let scratch =
             has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
         let scratch = scratch.map(Arc::new);
-        let described = Self { manifest: manifest.to_owned(), application, sources: None, values, scratch };
+        let manifest = manifest.to_owned();
+        let described = Self { manifest, application, sources: None, composed: None, values, scratch };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -105,7 +118,8 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        let described = Self { manifest: name.into(), application, sources: Some(sources), values, scratch: None };
+        let (manifest, sources) = (name.into(), Some(sources));
+        let described = Self { manifest, application, sources, composed: None, values, scratch: None };
         described.refuse_unserved()?;
         Ok(described)
     }
@@ -138,11 +152,12 @@ impl Described {
     pub(crate) fn needs(&self, opened: &Opened) -> Needs {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
+        let dependencies = components.clone().flat_map(composing::files).map(Path::to_owned);
         // Copies of files are made out of the manifest's folder.
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
         Needs {
-            read: sources.chain(folder).collect(),
+            read: sources.chain(dependencies).chain(folder).collect(),
             write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).collect(),
             reach: if reaches_out { Connect::Any } else { opened.reach() },
         }
@@ -161,6 +176,57 @@ impl Described {
         let sent = self.sources.as_ref().map(|sources| sources.get(id).map(PathBuf::as_path));
         sent.unwrap_or_else(|| component.source.path())
             .with_context(|| format!("the source of component `{id}` is no file"))
+    }
+
+    /// A component of which dependencies are a part, composed. `build` is the command
+    /// that makes the component itself.
+    fn composed(&self, id: &str, component: &Component, build: Option<&str>) -> anyhow::Result<Vec<u8>> {
+        if let Some(path) = self.composed.as_ref().and_then(|composed| composed.files.get(id)) {
+            return component::read(path, None);
+        }
+        self.compose_now(id, component, build, MAX_COMPONENT_BYTES)
+    }
+
+    fn compose_now(&self, id: &str, component: &Component, build: Option<&str>, most: u64) -> anyhow::Result<Vec<u8>> {
+        let main = component::read(self.source(id, component)?, build)?;
+        let composing = match &self.sources {
+            Some(sources) => Composing::sent(&self.application, sources),
+            None => Composing::named(&self.application),
+        };
+        Ok(composing.compose(id, component, &main, most)?)
+    }
+
+    /// A component with its dependencies, of at most so many bytes.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being composed.
+    pub(crate) fn compose(&self, id: &str, most: u64) -> anyhow::Result<Vec<u8>> {
+        let component = self.application.component(id).with_context(|| format!("there is no component `{id}`"))?;
+        self.compose_now(id, component, None, most)
+    }
+
+    /// The components that have dependencies.
+    pub(crate) fn dependents(&self) -> impl Iterator<Item = &str> {
+        let dependents = self.application.components.iter().filter(|(_, one)| !one.dependencies.is_empty());
+        dependents.map(|(id, _)| id.as_str())
+    }
+
+    /// Takes components that were composed with their dependencies elsewhere, out of a
+    /// folder that goes with it.
+    pub(crate) fn take_composed(&mut self, folder: TempDir, files: BTreeMap<String, PathBuf>) {
+        self.composed = Some(Composed { files, _folder: folder });
+    }
+
+    /// Where the code of each component is that was sent.
+    pub(crate) fn sent(&self) -> BTreeMap<String, PathBuf> {
+        self.sources.clone().unwrap_or_default()
+    }
+
+    /// Where the code of each component is that is compiled.
+    pub(crate) fn to_compile(&self) -> BTreeMap<String, PathBuf> {
+        let mut files = self.sent();
+        files.extend(self.composed.iter().flat_map(|composed| composed.files.clone()));
+        files
     }
 
     /// What a component is granted beside models.

@@ -4,6 +4,8 @@
 use nala_manifest::source::Source;
 use nala_manifest::{Application, Component, Diagnostic};
 
+use super::composing;
+
 /// Where the code of components comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -24,10 +26,7 @@ pub(crate) fn unserved(application: &Application, code: Code) -> Vec<Diagnostic>
 
 fn of_component(component: &Component, code: Code) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    if let Some(dependency) = component.dependencies.values().next() {
-        let help = "compose the component with its dependencies before, for example with `wac plug`";
-        found.push(dependency.place.error("dependencies are not composed at load yet", help));
-    }
+    found.extend(component.dependencies.values().filter_map(|dependency| composing::refused(dependency, code)));
     if code == Code::Named && !matches!(component.source, Source::Path(_)) {
         let help = "download it, and write the path of the file: source = \"app.wasm\"";
         found.push(component.source_place.error("only files can be sources yet", help));

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use nala_manifest::dependencies::Provider;
 use nala_manifest::variables::{Missing, environment_name};
 use nala_manifest::{Application, Component, Diagnostic, Error};
 use nala_models::Store;
-use nala_wasm::{Limits, Offer, Prospect, Role, Runtime, RuntimeConfig};
+use nala_wasm::{Compiled, Limits, MAX_COMPONENT_BYTES, Offer, Prospect, Role, Runtime, RuntimeConfig, Source};
 
 use super::{Finding, hosts, imports};
+use crate::application::composing::Composing;
 use crate::application::limits::of_request;
 use crate::application::{Chosen, Code, unserved};
 use crate::args::CheckArgs;
@@ -84,8 +86,8 @@ fn unknown_models(application: &Application) -> anyhow::Result<Vec<Diagnostic>> 
 
 /// Compiles all components that are there, and links them with what they are granted.
 fn components(application: &Application, args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Diagnostic>> {
-    let there = |component: &Component| component.source.path().is_some_and(std::path::Path::is_file);
-    let there: Vec<_> = application.components.iter().filter(|(_, component)| there(component)).collect();
+    let there: Vec<_> =
+        application.components.iter().filter(|(_, component)| is_there(application, component)).collect();
     if there.is_empty() {
         return Ok(Vec::new());
     }
@@ -101,14 +103,26 @@ fn components(application: &Application, args: &CheckArgs, console: Console) -> 
     Ok(found)
 }
 
+/// Whether the code of a component and of its dependencies is there; what is not, is
+/// found without it.
+fn is_there(application: &Application, component: &Component) -> bool {
+    let is_file = |component: &Component| component.source.path().is_some_and(std::path::Path::is_file);
+    is_file(component)
+        && component.dependencies.values().all(|dependency| match &dependency.from {
+            Provider::Path(path) => path.is_file(),
+            Provider::Component(id) => application.component(id).is_some_and(is_file),
+            Provider::Url(_) | Provider::Registry(_) => false,
+        })
+}
+
 fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component) -> Vec<Diagnostic> {
-    let Some(path) = component.source.path() else { return Vec::new() };
-    let compiled = match component::compile(runtime, id, path, None) {
+    let compiled = match compiled(runtime, application, id, component) {
         Ok(compiled) => compiled,
-        Err(error) => return vec![component.source_place.error(error.to_string(), "")],
+        Err(diagnostic) => return vec![diagnostic],
     };
-    let mut found = Vec::new();
-    for role in roles(application, id) {
+    let (mut found, roles) = (Vec::new(), roles(application, id));
+    for role in &roles {
+        let role = *role;
         let defaults = match role {
             Role::Handler => Limits::default(),
             Role::Renderer => Limits::renderer(),
@@ -120,8 +134,28 @@ fn one(runtime: &Runtime, application: &Application, id: &str, component: &Compo
         };
         found.extend(imports::refused(id, component, runtime.check(&compiled, &prospect)));
     }
-    found.extend(imports::empty(id, component, &compiled));
+    // What is only a dependency has what it inherits.
+    if !roles.is_empty() {
+        found.extend(imports::empty(id, component, &compiled));
+    }
     found
+}
+
+/// A component with its dependencies.
+fn compiled(
+    runtime: &Runtime,
+    application: &Application,
+    id: &str,
+    component: &Component,
+) -> Result<Compiled, Diagnostic> {
+    let wrong = |error: anyhow::Error| component.source_place.error(error.to_string(), "");
+    let path = component.source.path().ok_or_else(|| component.source_place.error("this is no file", ""))?;
+    if component.dependencies.is_empty() {
+        return component::compile(runtime, id, path, None).map_err(wrong);
+    }
+    let main = component::read(path, None).map_err(wrong)?;
+    let composed = Composing::named(application).compose(id, component, &main, MAX_COMPONENT_BYTES)?;
+    runtime.compile(id, Source::Bytes(&composed)).map_err(|error| wrong(error.into()))
 }
 
 /// What a component is loaded as; nothing, if nothing names it.

@@ -2,6 +2,7 @@
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
 
 use super::{Grant, LoadError, Offer, Offered};
 
@@ -36,9 +37,18 @@ const OFFERED: &[&str] = &[
     "spin:key-value@3.0",
 ];
 
-/// The names of a component's imports.
+/// The names of a component's imports, without those that nobody has to answer.
 pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
-    component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect()
+    let component = component.component_type();
+    let imports = component.imports(engine).filter(|(_, import)| !has_only_types(&import.ty, engine));
+    imports.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Whether an interface has neither functions nor resources. A component imports it for
+/// the types of other interfaces; there is nothing to link.
+fn has_only_types(import: &ComponentItem, engine: &Engine) -> bool {
+    let ComponentItem::ComponentInstance(interface) = import else { return false };
+    interface.exports(engine).all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
 }
 
 /// Refuses imports that the linker could only call missing, with the reason.
