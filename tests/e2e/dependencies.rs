@@ -102,7 +102,11 @@ fn what_is_wrong_with_a_dependency_is_told_where_it_is_written() {
     let digest = "0".repeat(64);
     for (dependency, said) in [
         ("\"test:others\" = { path = \"capabilities.wasm\" }".to_owned(), "`test:capabilities/ask`"),
-        ("\"test:capabilities\" = { path = \"composed.wasm\" }".to_owned(), "does not export `test:capabilities/ask`"),
+        ("\"test:capabilities\" = { path = \"composed.wasm\" }".to_owned(), "which it does not inherit"),
+        (
+            "\"test:capabilities/ask\" = { path = \"capabilities.wasm\", export = \"none\" }".to_owned(),
+            "does not export `none`",
+        ),
         ("\"test:capabilities\" = { path = \"hello.txt\" }".to_owned(), "cannot be composed"),
         ("\"test:capabilities\" = { path = \"none.wasm\" }".to_owned(), "none.wasm"),
         ("\"test:capabilities\" = \"1.0.0\"".to_owned(), "path ="),

@@ -151,9 +151,10 @@ impl ComposeError {
                 "remove one, or name the interface that each is to answer: \"namespace:package/interface\"".to_owned()
             }
             Self::MissingExport { exports, .. } if exports.is_empty() => "give a component that exports it".to_owned(),
-            Self::MissingExport { exports, .. } => {
-                let first = exports.first().map(String::as_str).unwrap_or_default();
-                format!("say which of its exports answers, such as `export = \"{first}\"`, or give another component")
+            Self::MissingExport { import, exports, .. } => {
+                let same = exports.iter().find(|export| interface(export) == interface(import));
+                let meant = same.or(exports.first()).map(String::as_str).unwrap_or_default();
+                format!("say which of its exports answers, such as `export = \"{meant}\"`, or give another component")
             }
             Self::Mismatch { .. } => "build both for the same version of the interface".to_owned(),
             Self::NotInherited { key: Some(key), .. } => {
@@ -177,6 +178,12 @@ impl ComposeError {
             }
         }
     }
+}
+
+/// What an interface is called without its package and version.
+fn interface(name: &str) -> &str {
+    let path = name.split_once('@').map_or(name, |(path, _)| path);
+    path.rsplit_once('/').map_or(path, |(_, interface)| interface)
 }
 
 /// Names in a sentence.

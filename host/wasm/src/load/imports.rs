@@ -40,15 +40,19 @@ const OFFERED: &[&str] = &[
 /// The names of a component's imports, without those that nobody has to answer.
 pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
     let component = component.component_type();
-    let imports = component.imports(engine).filter(|(_, import)| !has_only_types(&import.ty, engine));
-    imports.map(|(name, _)| name.to_owned()).collect()
+    let imports = component.imports(engine);
+    imports
+        .filter(|(name, import)| is_known(name) || !has_only_types(&import.ty, engine))
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 /// Whether an interface has neither functions nor resources. A component imports it for
 /// the types of other interfaces; there is nothing to link.
 fn has_only_types(import: &ComponentItem, engine: &Engine) -> bool {
     let ComponentItem::ComponentInstance(interface) = import else { return false };
-    interface.exports(engine).all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
+    let mut items = interface.exports(engine).peekable();
+    items.peek().is_some() && items.all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
 }
 
 /// Refuses imports that the linker could only call missing, with the reason.
@@ -64,8 +68,7 @@ pub(super) fn refused(name: &str, imports: &[String], offer: Offer) -> Vec<LoadE
 
 fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
     let (name, import) = (name.to_owned(), import.to_owned());
-    let known = names_of(&import).iter().any(|name| OFFERED.contains(&name.as_str()));
-    if !known {
+    if !is_known(&import) {
         return Some(LoadError::UnknownImport { name, import, offered: Offered(OFFERED) });
     }
     let fix = if is_of_models(&import) && !offer.models {
@@ -76,6 +79,11 @@ fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
         return None;
     };
     Some(LoadError::NotGranted { name, import, fix })
+}
+
+/// Whether the host has an import, whoever is granted it.
+fn is_known(import: &str) -> bool {
+    names_of(import).iter().any(|name| OFFERED.contains(&name.as_str()))
 }
 
 /// Whether an import is of no use without a model.
