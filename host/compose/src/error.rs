@@ -21,7 +21,7 @@ pub enum ComposeError {
     #[error("the dependency `{dependency}` cannot be composed: {reason}")]
     Unreadable {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// What is wrong with it.
         reason: String,
     },
@@ -29,7 +29,7 @@ pub enum ComposeError {
     #[error("the dependency `{dependency}` answers no import of `{main}`, which imports {}", Names(imports))]
     Unmatched {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// The main component.
         main: String,
         /// All that it imports.
@@ -41,9 +41,9 @@ pub enum ComposeError {
         /// The import.
         import: String,
         /// The second one.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// The first one.
-        other: DependencyName,
+        other: Box<DependencyName>,
     },
     /// The dependency does not export what it is to answer by.
     #[error(
@@ -52,7 +52,7 @@ pub enum ComposeError {
     )]
     MissingExport {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// The import that it is to answer.
         import: String,
         /// What it is to answer by.
@@ -64,7 +64,7 @@ pub enum ComposeError {
     #[error("the export `{export}` of the dependency `{dependency}` does not fit the import `{import}`: {reason}")]
     Mismatch {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// The import that it is to answer.
         import: String,
         /// What it is to answer by.
@@ -76,7 +76,7 @@ pub enum ComposeError {
     #[error("the dependency `{dependency}` imports `{import}`, which it does not inherit{}", Reason(*key))]
     NotInherited {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// What it imports.
         import: String,
         /// What would have to be inherited, if it is one thing.
@@ -86,7 +86,7 @@ pub enum ComposeError {
     #[error("the dependency `{dependency}` cannot be denied {}: {reason}", Names(imports))]
     Undeniable {
         /// Its name.
-        dependency: DependencyName,
+        dependency: Box<DependencyName>,
         /// What it imports and does not inherit.
         imports: Vec<String>,
         /// What stands in the way.

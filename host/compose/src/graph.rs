@@ -104,14 +104,14 @@ impl Joining<'_> {
                 self.imports(main).map(|(import, _)| import).filter(|import| name.answers(import)).collect();
             if imports.is_empty() {
                 return Err(ComposeError::Unmatched {
-                    dependency: name.clone(),
+                    dependency: Box::new(name.clone()),
                     main: self.main.name.to_owned(),
                     imports: self.imports_of_others_first(main),
                 });
             }
             for import in &imports {
                 if let Some(other) = taken.insert(import, dependency) {
-                    let (dependency, other) = (name.clone(), other.name.clone());
+                    let (dependency, other) = (Box::new(name.clone()), Box::new(other.name.clone()));
                     return Err(ComposeError::Conflict { import: (*import).to_owned(), dependency, other });
                 }
             }
@@ -122,7 +122,7 @@ impl Joining<'_> {
 
     /// Adds a dependency, with whatever denies it what it does not inherit.
     fn add_dependency(&mut self, number: usize, dependency: &Dependency<'_>) -> Result<Part, ComposeError> {
-        let name = || dependency.name.clone();
+        let name = || Box::new(dependency.name.clone());
         let part = self
             .add(&format!("dependency-{number}"), dependency.bytes)
             .map_err(|reason| ComposeError::Unreadable { dependency: name(), reason })?;
@@ -154,7 +154,7 @@ impl Joining<'_> {
         let mut denials = Denials::new();
         for (import, kind) in self.imports(part) {
             let refused = |key| ComposeError::NotInherited {
-                dependency: dependency.name.clone(),
+                dependency: Box::new(dependency.name.clone()),
                 import: import.to_owned(),
                 key,
             };
@@ -190,14 +190,14 @@ impl Joining<'_> {
                 return Ok(());
             }
             return Err(ComposeError::MissingExport {
-                dependency: dependency.name.clone(),
+                dependency: Box::new(dependency.name.clone()),
                 import: import.to_owned(),
                 export: wanted.to_owned(),
                 exports: self.exports(its_part).map(|(name, _)| name.to_owned()).collect(),
             });
         };
         let mismatch = |reason| ComposeError::Mismatch {
-            dependency: dependency.name.clone(),
+            dependency: Box::new(dependency.name.clone()),
             import: import.to_owned(),
             export: export.clone(),
             reason,

@@ -1,5 +1,7 @@
 //! Whatever bytes are composed, there is a result.
 
+#![allow(clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 mod common;
 
 use common::{component, nothing, with_one};

@@ -40,7 +40,7 @@ impl<'a> Composing<'a> {
         component: &Component,
         main: &[u8],
         most: u64,
-    ) -> Result<Vec<u8>, Diagnostic> {
+    ) -> Result<Vec<u8>, Box<Diagnostic>> {
         let mut read: Vec<(&DependencyName, &Dependency, Vec<u8>)> = Vec::new();
         for (name, dependency) in &component.dependencies {
             read.push((name, dependency, self.bytes(dependency)?));
@@ -57,15 +57,15 @@ impl<'a> Composing<'a> {
         compose(&Main { name: id, bytes: main }, &dependencies, most).map_err(|error| {
             let dependency = error.dependency().and_then(|name| component.dependencies.get(name));
             let place = dependency.map_or(&component.source_place, |dependency| &dependency.place);
-            place.error(error.to_string(), error.help())
+            Box::new(place.error(error.to_string(), error.help()))
         })
     }
 
     /// The Wasm of a dependency. What a provider is stands here and in [`refused`] alone.
-    fn bytes(&self, dependency: &Dependency) -> Result<Vec<u8>, Diagnostic> {
+    fn bytes(&self, dependency: &Dependency) -> Result<Vec<u8>, Box<Diagnostic>> {
         let code = if self.sent.is_none() { Code::Named } else { Code::Sent };
         if let Some(refused) = refused(dependency, code) {
-            return Err(refused);
+            return Err(Box::new(refused));
         }
         let (path, build) = match &dependency.from {
             Provider::Path(path) => (Some(path.as_path()), None),
@@ -82,7 +82,8 @@ impl<'a> Composing<'a> {
         };
         // What is no file was refused, here or as the source of its component.
         let path = path.ok_or_else(|| dependency.place.error("the dependency is no file", "write `path`"))?;
-        component::read(path, build.as_deref()).map_err(|error| dependency.place.error(format!("{error:#}"), ""))
+        component::read(path, build.as_deref())
+            .map_err(|error| Box::new(dependency.place.error(format!("{error:#}"), "")))
     }
 }
 

@@ -193,7 +193,7 @@ impl Described {
             Some(sources) => Composing::sent(&self.application, sources),
             None => Composing::named(&self.application),
         };
-        Ok(composing.compose(id, component, &main, most)?)
+        composing.compose(id, component, &main, most).map_err(|found| anyhow::Error::new(*found))
     }
 
     /// A component with its dependencies, of at most so many bytes.

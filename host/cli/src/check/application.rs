@@ -118,7 +118,7 @@ fn is_there(application: &Application, component: &Component) -> bool {
 fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component) -> Vec<Diagnostic> {
     let compiled = match compiled(runtime, application, id, component) {
         Ok(compiled) => compiled,
-        Err(diagnostic) => return vec![diagnostic],
+        Err(diagnostic) => return vec![*diagnostic],
     };
     let (mut found, roles) = (Vec::new(), roles(application, id));
     for role in &roles {
@@ -147,8 +147,8 @@ fn compiled(
     application: &Application,
     id: &str,
     component: &Component,
-) -> Result<Compiled, Diagnostic> {
-    let wrong = |error: anyhow::Error| component.source_place.error(error.to_string(), "");
+) -> Result<Compiled, Box<Diagnostic>> {
+    let wrong = |error: anyhow::Error| Box::new(component.source_place.error(error.to_string(), ""));
     let path = component.source.path().ok_or_else(|| component.source_place.error("this is no file", ""))?;
     if component.dependencies.is_empty() {
         return component::compile(runtime, id, path, None).map_err(wrong);
