@@ -84,7 +84,7 @@ pub fn world_of(bytes: &[u8]) -> (BTreeSet<String>, BTreeSet<String>) {
     let DecodedWasm::Component(resolve, world) = wit_component::decode(bytes).unwrap() else {
         panic!("no component");
     };
-    let world = &resolve.worlds[world];
+    let world = resolve.worlds.get(world).unwrap();
     let names = |keys: Vec<_>| keys.into_iter().map(|key| resolve.name_world_key(key)).collect();
     (names(world.imports.keys().collect()), names(world.exports.keys().collect()))
 }
