@@ -10,13 +10,13 @@ use nala_e2e::{guests, paths};
 use serde_json::json;
 
 /// An admin key and the keys of two tenants.
-struct Keys {
-    admin: String,
-    acme: String,
+pub(crate) struct Keys {
+    pub(crate) admin: String,
+    pub(crate) acme: String,
     other: String,
 }
 
-fn prepare(folder: &Path) -> Keys {
+pub(crate) fn prepare(folder: &Path) -> Keys {
     let ((admin, admin_stored), (acme, acme_stored), (other, other_stored)) = (key(), key(), key());
     let config = format!(
         "[admin]\nkeys = [{admin_stored:?}]\n[tenant.acme]\nkeys = [{acme_stored:?}]\nlimits.component_bytes = \
@@ -26,7 +26,7 @@ fn prepare(folder: &Path) -> Keys {
     Keys { admin, acme, other }
 }
 
-fn serve(folder: &Path) -> Host {
+pub(crate) fn serve(folder: &Path) -> Host {
     let (config, state) = (folder.join("nala.toml"), folder.join("state"));
     Host::start([
         "up".as_ref(),

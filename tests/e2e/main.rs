@@ -16,6 +16,7 @@ mod bad_models;
 mod bad_requests;
 mod batching;
 mod clients;
+mod dependencies;
 mod deploying;
 mod granted;
 mod hang_up;

@@ -82,6 +82,9 @@ pub(crate) enum Verb {
     /// Compile a component in a process of its own, for a host that serves
     #[command(hide = true)]
     Compile(CompileArgs),
+    /// Compose a component in a process of its own, for a host that serves
+    #[command(hide = true)]
+    Compose(ComposeArgs),
 }
 
 /// What a host tells the process that compiles for it.
@@ -98,6 +101,19 @@ pub(crate) struct CompileArgs {
     pub(crate) input: PathBuf,
 
     /// Where it is noted that it is compiled
+    pub(crate) output: PathBuf,
+}
+
+/// What a host tells the process that composes for it.
+#[derive(Debug, Args)]
+pub(crate) struct ComposeArgs {
+    /// What the process may use
+    pub(crate) limits: nala_deploy::JailLimits,
+
+    /// What is to be composed
+    pub(crate) input: PathBuf,
+
+    /// Where the composed component is written
     pub(crate) output: PathBuf,
 }
 

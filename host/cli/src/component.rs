@@ -19,6 +19,16 @@ pub(crate) fn compile(runtime: &Runtime, name: &str, path: &Path, build: Option<
     runtime.compile(name, Source::File(path)).map_err(|error| explain(error, build))
 }
 
+/// Reads a component without compiling it. `build` is the command that makes it, where
+/// one is known.
+///
+/// # Errors
+/// The file is none that a component can be read from.
+pub(crate) fn read(path: &Path, build: Option<&str>) -> anyhow::Result<Vec<u8>> {
+    refuse_special(path)?;
+    nala_wasm::read_component(path).map_err(|error| explain(error, build))
+}
+
 /// A device has no end, and opening a pipe waits for whoever writes into it.
 /// What is missing, or a folder, has an error of its own when it is read.
 ///

@@ -66,6 +66,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
         Verb::Compile(args) => deploy::compile_in_jail(&args),
+        Verb::Compose(args) => deploy::compose_in_jail(&args),
     }
 }
 

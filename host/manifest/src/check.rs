@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::application::Application;
 use crate::component::Component;
+use crate::dependencies::Provider;
 use crate::diagnostic::{Diagnostic, Error, Severity};
 use crate::source::Source;
 
@@ -57,6 +58,13 @@ fn of_component(component: &Component) -> Vec<Diagnostic> {
         };
         found.push(component.source_place.error(format!("there is no file {}", path.display()), help));
     }
+    found.extend(component.dependencies.values().filter_map(|dependency| match &dependency.from {
+        Provider::Path(path) if !path.is_file() => {
+            let message = format!("there is no file {}", path.display());
+            Some(dependency.place.error(message, "make it, or correct the path"))
+        }
+        _ => None,
+    }));
     found.extend(component.files.expand().err().map(|error| *error));
     found
 }

@@ -3,14 +3,18 @@
 //!
 //! Source: <https://spinframework.dev/writing-apps#using-component-dependencies>.
 
+mod name;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use semver::{Version, VersionReq};
+use semver::VersionReq;
 
+pub(crate) use self::name::conflict;
+use self::name::parse_name;
+pub use self::name::{DependencyName, InvalidName};
 use crate::diagnostic::Place;
-use crate::names::{self, Style};
 use crate::reader::{Name, Node, Table, likeliest, listed};
 use crate::source::{self, Download, Package};
 
@@ -39,35 +43,6 @@ pub enum Provider {
     /// A component of this application, which has nothing of its own: only its
     /// Wasm is used.
     Component(String),
-}
-
-/// Which imports a dependency answers.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DependencyName {
-    /// The import of this name.
-    Plain(String),
-    /// Imports of a package: one interface, or all where none is named.
-    Package {
-        /// `namespace:name`
-        package: String,
-        /// The interface.
-        interface: Option<String>,
-        /// The package's version.
-        version: Option<Version>,
-    },
-}
-
-impl fmt::Display for DependencyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(name) => f.write_str(name),
-            Self::Package { package, interface, version } => {
-                f.write_str(package)?;
-                interface.iter().try_for_each(|interface| write!(f, "/{interface}"))?;
-                version.iter().try_for_each(|version| write!(f, "@{version}"))
-            }
-        }
-    }
 }
 
 /// What a dependency may use of what its component has. It has nothing of its
@@ -102,6 +77,13 @@ const CONFIGURATIONS: &[(&str, Configuration)] = &[
     ("sqlite_databases", Configuration::SqliteDatabases),
     ("variables", Configuration::Variables),
 ];
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = CONFIGURATIONS.iter().find(|(_, configuration)| configuration == self);
+        key.map_or(Ok(()), |(key, _)| f.write_str(key))
+    }
+}
 
 /// What stands behind a dependency's name, as written.
 #[derive(Clone)]
@@ -158,25 +140,6 @@ fn dependency_name(name: Name<'_>) -> Option<DependencyName> {
         },
         Some,
     )
-}
-
-fn parse_name(text: &str) -> Result<DependencyName, String> {
-    if !text.contains([':', '/']) {
-        return names::check(text, Style::Kebab).map(|()| DependencyName::Plain(text.to_owned()));
-    }
-    let (path, version) = match text.split_once('@') {
-        None => (text, None),
-        Some((path, version)) => (path, Some(version.parse::<Version>().map_err(|error| error.to_string())?)),
-    };
-    let (package, interface) = match path.split_once('/') {
-        None => (path, None),
-        Some((package, interface)) => (package, Some(interface)),
-    };
-    names::check_package(package)?;
-    if let Some(interface) = interface {
-        names::check(interface, Style::Kebab)?;
-    }
-    Ok(DependencyName::Package { package: package.to_owned(), interface: interface.map(str::to_owned), version })
 }
 
 fn dependency(name: Name<'_>, parsed: &DependencyName, node: Node<'_>, base: &Path) -> Option<Written> {
@@ -315,50 +278,6 @@ pub(crate) fn of_trigger(node: Node<'_>, base: &Path) -> Option<Dependency> {
     let inherits = inherits.map_or(Some(None), |read| read.map(Some))?;
     let written = Written { from, export: None, inherits, is_version: false, place: node.place() };
     Some(written.into_dependency(false))
-}
-
-/// The first two of `names` that would answer the same imports: of the same
-/// package, unless their versions do not fit each other or their interfaces
-/// differ.
-pub(crate) fn conflict<'n>(
-    names: impl Iterator<Item = &'n DependencyName> + Clone,
-) -> Option<(&'n DependencyName, &'n DependencyName)> {
-    let mut rest = names;
-    while let Some(one) = rest.next() {
-        if let Some(other) = rest.clone().find(|other| overlap(one, other)) {
-            return Some((one, other));
-        }
-    }
-    None
-}
-
-fn overlap(one: &DependencyName, other: &DependencyName) -> bool {
-    let (
-        DependencyName::Package { package: package_a, interface: interface_a, version: version_a },
-        DependencyName::Package { package: package_b, interface: interface_b, version: version_b },
-    ) = (one, other)
-    else {
-        return false;
-    };
-    let versions_differ = matches!((version_a, version_b), (Some(a), Some(b)) if line(a) != line(b));
-    let interfaces_differ = matches!((interface_a, interface_b), (Some(a), Some(b)) if a != b);
-    package_a == package_b && !versions_differ && !interfaces_differ
-}
-
-/// What all versions have in common that fit a version, by the rules of
-/// <https://semver.org>.
-fn line(version: &Version) -> Version {
-    let mut line = Version { build: semver::BuildMetadata::EMPTY, ..version.clone() };
-    if !line.pre.is_empty() {
-        return line;
-    }
-    if line.major > 0 {
-        line.minor = 0;
-    }
-    if line.major > 0 || line.minor > 0 {
-        line.patch = 0;
-    }
-    line
 }
 
 #[cfg(test)]

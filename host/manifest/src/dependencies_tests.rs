@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use semver::Version;
 
 use super::*;
 use crate::{Application, Component, Error};

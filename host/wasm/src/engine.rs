@@ -182,8 +182,10 @@ fn pool(config: &RuntimeConfig) -> PoolingAllocationConfig {
         .total_tables(n.saturating_mul(4))
         .total_stacks(n.saturating_mul(2))
         .max_core_instances_per_component(64)
-        .max_memories_per_component(8)
-        .max_tables_per_component(16)
+        // One memory and two tables for each part of a composed component, and a memory
+        // for what denies a part something.
+        .max_memories_per_component(16)
+        .max_tables_per_component(32)
         .table_elements(100_000)
         .max_component_instance_size(4 << 20)
         .max_core_instance_size(1 << 20)

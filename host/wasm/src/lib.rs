@@ -54,7 +54,10 @@ pub use error::HandleError;
 pub use files::{Access, Asset, AssetLimit, Files, FilesError, Folder};
 pub use handler::{App, Instantiation};
 pub use limits::{KvLimit, LimitEntry, Limits};
-pub use load::{Compiled, Grant, LoadError, MAX_COMPONENT_BYTES, Offer, Offered, Prospect, Role, SharedLimits, Source};
+pub use load::{
+    Compiled, Grant, LoadError, MAX_COMPONENT_BYTES, Offer, Offered, Prospect, Role, SharedLimits, Source,
+    read_component,
+};
 pub use metrics::{OutcomeLabel, RuntimeMetrics};
 pub use outbound::{Callee, Chain, ChainError, Chained, GuestBody, Outbound};
 pub use secret::Secret;

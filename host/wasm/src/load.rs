@@ -229,7 +229,7 @@ impl Runtime {
     pub fn compile(&self, name: &str, source: Source<'_>) -> Result<Compiled, LoadError> {
         let (shown, bytes) = match source {
             Source::Bytes(bytes) => (name.to_owned(), Cow::Borrowed(bytes)),
-            Source::File(path) => (path.display().to_string(), Cow::Owned(read_file(path)?)),
+            Source::File(path) => (path.display().to_string(), Cow::Owned(read_component(path)?)),
         };
         // The header: magic, then version and layer, see the component model's
         // binary format.
@@ -329,7 +329,11 @@ fn refuse_memory(runtime: &Runtime, name: &str, limits: &Limits) -> Result<(), L
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
+/// Reads the file of a component, which may be as large as one that is loaded.
+///
+/// # Errors
+/// [`LoadError::Read`] and [`LoadError::TooLarge`].
+pub fn read_component(path: &Path) -> Result<Vec<u8>, LoadError> {
     let fail = |error| LoadError::Read { path: path.to_owned(), error };
     let meta = std::fs::metadata(path).map_err(fail)?;
     if meta.is_dir() {

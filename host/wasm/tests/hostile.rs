@@ -224,6 +224,10 @@ fn what_cannot_be_loaded_says_why() {
     let rockets = wat(r#"(component (import "acme:rockets/launch@1.0.0" (instance (export "fire" (func)))))"#);
     let text = refused(&rockets);
     assert!(text.contains("acme:rockets/launch@1.0.0") && text.contains("nala:llm@0.1"), "{text}");
+    // What is only types needs nobody to answer it: what is missed is an export.
+    let types = r#"(instance (type $size (record (field "x" u32))) (export "size" (type (eq $size))))"#;
+    let types = wat(&format!(r#"(component (import "acme:rockets/types@1.0.0" {types}))"#));
+    assert!(refused(&types).contains("does not export `wasi:http"), "{}", refused(&types));
     let bytes = std::fs::read(guest("behaviours")).unwrap();
     let text = refused(&bytes);
     assert!(text.contains("nala:llm") && text.contains("--model"), "{text}");

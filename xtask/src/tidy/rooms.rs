@@ -54,6 +54,12 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-tenant", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Also part of xtask, which a newcomer waits for.
     Room { name: "nala-models", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // Joins bytes; where they come from and what becomes of them is for the caller.
+    Room {
+        name: "nala-compose",
+        may_use: &["nala-manifest", "nala-tenant"],
+        must_not_know: &[WASM, HTTP, LLAMA, RUNTIME],
+    },
     // Reads no component: what it asks for is told by the caller.
     Room { name: "nala-deploy", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // The client of registries brings hyper; a server of its own it must not have.
@@ -74,6 +80,7 @@ const ROOMS: &[Room] = &[
             "nala-keyvalue",
             "nala-sandbox",
             "nala-tenant",
+            "nala-compose",
             "nala-deploy",
             "nala-oci",
             "nala-fetch",

@@ -7,7 +7,7 @@ use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, TriggerRoute};
-use nala_wasm::{Compiled, Grant, Limits, Renderer};
+use nala_wasm::{Compiled, Grant, Limits, Renderer, Source};
 
 use super::{Described, Members, limits};
 use crate::answer::{Answering, Routes, Routing, Site};
@@ -173,11 +173,18 @@ impl<'a> Loading<'a> {
         if let Some(compiled) = self.compiled.get(id) {
             return Ok(compiled.clone());
         }
-        let source = self.described.source(id, component)?;
-        let compiled = component::compile(&self.preparing.runtime, id, source, build(component).as_deref())
-            .with_context(|| component.place.clone())?;
+        let compiled = self.compile(id, component).with_context(|| component.place.clone())?;
         self.compiled.insert(id.to_owned(), compiled.clone());
         Ok(compiled)
+    }
+
+    fn compile(&self, id: &str, component: &Component) -> anyhow::Result<Compiled> {
+        let (runtime, build) = (&self.preparing.runtime, build(component));
+        if component.dependencies.is_empty() {
+            return component::compile(runtime, id, self.described.source(id, component)?, build.as_deref());
+        }
+        let composed = self.described.composed(id, component, build.as_deref())?;
+        Ok(runtime.compile(id, Source::Bytes(&composed))?)
     }
 
     fn site(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<Arc<Site>> {

@@ -1,5 +1,7 @@
 //! An application: what its manifest describes, what that needs, and how it is loaded.
 
+pub(crate) mod code;
+pub(crate) mod composing;
 mod hosts;
 pub(crate) mod limits;
 mod loading;
@@ -14,10 +16,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
-use nala_manifest::{Application, Clock, Component, variables};
-use nala_wasm::{Asset, Capabilities, Clocks, Files};
+use nala_manifest::{Application, Clock, Component, Diagnostic, variables};
+use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES};
 use tempfile::TempDir;
 
+use self::code::Code;
+use self::composing::Composing;
 pub(crate) use self::hosts::is_left_out;
 pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
@@ -25,6 +29,7 @@ pub(crate) use self::remote::Remote;
 pub(crate) use self::unserved::unserved;
 use crate::answer::Routing;
 use crate::args::FetchArgs;
+use crate::component;
 use crate::console::{Console, Help};
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
@@ -50,14 +55,20 @@ impl Chosen {
     }
 }
 
+/// Where components are that were composed with their dependencies.
+struct Composed {
+    files: BTreeMap<String, PathBuf>,
+    /// They are gone with it.
+    _folder: TempDir,
+}
+
 /// A manifest that was read, and what it stands for here and now.
 pub(crate) struct Described {
     manifest: PathBuf,
     application: Application,
-    /// Where the code of each component is, if not where the manifest says.
-    sources: Option<BTreeMap<String, PathBuf>>,
-    /// Where the code of components is that the manifest says to be elsewhere.
-    fetched: BTreeMap<String, PathBuf>,
+    code: Code,
+    /// Components that were composed with their dependencies already.
+    composed: Option<Composed>,
     /// Values of all variables.
     values: variables::Values,
     /// Where copies of files are made, where there are any.
@@ -82,10 +93,11 @@ impl Described {
         let scratch =
             has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
         let scratch = scratch.map(Arc::new);
-        refuse_unserved(&application)?;
-        let remote = Remote::new(&chosen.fetch, console)?;
-        let fetched = remote.fetch_all(&application)?;
-        Ok(Self { manifest: manifest.to_owned(), application, sources: None, fetched, values, scratch })
+        refuse(unserved(&application))?;
+        let (fetched, missing) = Remote::new(&chosen.fetch, console)?.fetch_all(&application);
+        refuse(missing)?;
+        let (manifest, code) = (manifest.to_owned(), Code::Named(fetched));
+        Ok(Self { manifest, application, code, composed: None, values, scratch })
     }
 
     /// Reads the manifest of an application that was sent, whose code is in `sources`.
@@ -115,9 +127,11 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        refuse_unserved(&application)?;
-        let (manifest, fetched) = (name.into(), BTreeMap::new());
-        Ok(Self { manifest, application, sources: Some(sources), fetched, values, scratch: None })
+        refuse(unserved(&application))?;
+        let dependencies = application.components.values().flat_map(|component| component.dependencies.values());
+        refuse(dependencies.filter_map(composing::refused))?;
+        let (manifest, code) = (name.into(), Code::Sent(sources));
+        Ok(Self { manifest, application, code, composed: None, values, scratch: None })
     }
 
     /// What loads it, bit by bit.
@@ -143,11 +157,13 @@ impl Described {
     pub(crate) fn needs(&self, opened: &Opened) -> Needs {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
+        let dependencies = components.clone().flat_map(composing::files).map(Path::to_owned);
+        let fetched = self.code.fetched().map(Path::to_owned);
         // Copies of files are made out of the manifest's folder.
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
         Needs {
-            read: sources.chain(self.fetched.values().cloned()).chain(folder).collect(),
+            read: sources.chain(dependencies).chain(fetched).chain(folder).collect(),
             write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).collect(),
             reach: if reaches_out { Connect::Any } else { opened.reach() },
         }
@@ -163,10 +179,56 @@ impl Described {
 
     /// Where a component's code is.
     fn source<'a>(&'a self, id: &str, component: &'a Component) -> anyhow::Result<&'a Path> {
-        let sent = self.sources.as_ref().map(|sources| sources.get(id).map(PathBuf::as_path));
-        let fetched = || self.fetched.get(id).map(PathBuf::as_path);
-        sent.unwrap_or_else(|| component.source.path().or_else(fetched))
-            .with_context(|| format!("the source of component `{id}` is no file"))
+        let file = self.code.of(id, component);
+        file.with_context(|| format!("the source of component `{id}` is no file"))
+    }
+
+    /// A component of which dependencies are a part, composed. `build` is the command
+    /// that makes the component itself.
+    fn composed(&self, id: &str, component: &Component, build: Option<&str>) -> anyhow::Result<Vec<u8>> {
+        if let Some(path) = self.composed.as_ref().and_then(|composed| composed.files.get(id)) {
+            return component::read(path, None);
+        }
+        self.compose_now(id, component, build, MAX_COMPONENT_BYTES)
+    }
+
+    fn compose_now(&self, id: &str, component: &Component, build: Option<&str>, most: u64) -> anyhow::Result<Vec<u8>> {
+        let main = component::read(self.source(id, component)?, build)?;
+        let composing = Composing::new(&self.application, &self.code);
+        composing.compose(id, component, &main, most).map_err(|found| anyhow::Error::new(*found))
+    }
+
+    /// A component with its dependencies, of at most so many bytes.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being composed.
+    pub(crate) fn compose(&self, id: &str, most: u64) -> anyhow::Result<Vec<u8>> {
+        let component = self.application.component(id).with_context(|| format!("there is no component `{id}`"))?;
+        self.compose_now(id, component, None, most)
+    }
+
+    /// The components that have dependencies.
+    pub(crate) fn dependents(&self) -> impl Iterator<Item = &str> {
+        let dependents = self.application.components.iter().filter(|(_, one)| !one.dependencies.is_empty());
+        dependents.map(|(id, _)| id.as_str())
+    }
+
+    /// Takes components that were composed with their dependencies elsewhere, out of a
+    /// folder that goes with it.
+    pub(crate) fn take_composed(&mut self, folder: TempDir, files: BTreeMap<String, PathBuf>) {
+        self.composed = Some(Composed { files, _folder: folder });
+    }
+
+    /// Where the code of each component is that was sent.
+    pub(crate) fn sent(&self) -> BTreeMap<String, PathBuf> {
+        self.code.sent().cloned().unwrap_or_default()
+    }
+
+    /// Where the code of each component is that is compiled.
+    pub(crate) fn to_compile(&self) -> BTreeMap<String, PathBuf> {
+        let mut files = self.sent();
+        files.extend(self.composed.iter().flat_map(|composed| composed.files.clone()));
+        files
     }
 
     /// What a component is granted beside models.
@@ -188,7 +250,7 @@ impl Described {
                 Some(Clock::Exact) => Clocks::Exact,
                 Some(Clock::Coarse) => Clocks::TENANT,
                 // What somebody else has deployed is not to learn from times what others do.
-                None if self.sources.is_some() => Clocks::TENANT,
+                None if self.code.sent().is_some() => Clocks::TENANT,
                 None => Clocks::default(),
             },
             ..Capabilities::default()
@@ -218,6 +280,7 @@ impl Described {
     }
 }
 
-fn refuse_unserved(application: &Application) -> anyhow::Result<()> {
-    unserved(application).into_iter().next().map_or(Ok(()), |found| Err(found.into()))
+/// Fails with the first of what was found.
+fn refuse(found: impl IntoIterator<Item = Diagnostic>) -> anyhow::Result<()> {
+    found.into_iter().next().map_or(Ok(()), |found| Err(found.into()))
 }

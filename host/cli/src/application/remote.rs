@@ -1,16 +1,16 @@
-//! Components that the manifest says to be elsewhere.
+//! Components and dependencies that the manifest says to be elsewhere.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nala_fetch::{Fetcher, Wanted};
-use nala_manifest::{Application, Component, Diagnostic};
+use nala_fetch::{Error, Fetcher, Wanted};
+use nala_manifest::{Application, Diagnostic};
 
+use super::code::Fetched;
 use crate::args::FetchArgs;
 use crate::console::Console;
 use crate::fetching;
 
-/// Has components fetched that are elsewhere.
+/// Has fetched what is elsewhere.
 pub(crate) struct Remote {
     fetcher: Fetcher,
     console: Console,
@@ -23,30 +23,35 @@ impl Remote {
         Ok(Self { fetcher: fetching::fetcher(args)?, console })
     }
 
-    /// The files of all components that are elsewhere.
-    ///
-    /// # Errors
-    /// The first that cannot be had, with its place.
-    pub(super) fn fetch_all(&self, application: &Application) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-        let mut found = BTreeMap::new();
+    /// The files of all components and dependencies that are elsewhere, and why others
+    /// cannot be had, each with its place.
+    pub(crate) fn fetch_all(&self, application: &Application) -> (Fetched, Vec<Diagnostic>) {
+        let (mut fetched, mut missing) = (Fetched::default(), Vec::new());
         for (id, component) in &application.components {
-            if let Some(path) = self.fetch(id, component).map_err(|diagnostic| *diagnostic)? {
-                found.insert(id.clone(), path);
+            let wanted = Wanted::of(&component.source);
+            match self.fetch(wanted, &component.source.to_string()) {
+                Ok(path) => fetched.components.extend(path.map(|path| (id.clone(), path))),
+                Err(error) => {
+                    let what = format!("component `{id}` cannot be fetched: {error}");
+                    missing.push(component.source_place.error(what, ""));
+                }
+            }
+            for (name, dependency) in &component.dependencies {
+                match self.fetch(Ok(Wanted::behind(&dependency.from)), &name.to_string()) {
+                    Ok(path) => fetched.dependencies.extend(path.map(|path| ((id.clone(), name.clone()), path))),
+                    Err(error) => {
+                        let what = format!("the dependency `{name}` cannot be fetched: {error}");
+                        missing.push(dependency.place.error(what, ""));
+                    }
+                }
             }
         }
-        Ok(found)
+        (fetched, missing)
     }
 
-    /// The file of a component that is elsewhere; none is where the manifest says.
-    ///
-    /// # Errors
-    /// It cannot be had, with its place.
-    pub(crate) fn fetch(&self, id: &str, component: &Component) -> Result<Option<PathBuf>, Box<Diagnostic>> {
-        let refused = |error: nala_fetch::Error| {
-            Box::new(component.source_place.error(format!("component `{id}` cannot be fetched: {error}"), ""))
-        };
-        let Some(wanted) = Wanted::of(&component.source).map_err(refused)? else { return Ok(None) };
-        let fetched = fetching::fetch(&self.fetcher, &wanted, &component.source.to_string(), self.console);
-        fetched.map(|fetched| Some(fetched.path)).map_err(refused)
+    /// The file of what is wanted under the name `what`, if anything is.
+    fn fetch(&self, wanted: Result<Option<Wanted<'_>>, Error>, what: &str) -> Result<Option<PathBuf>, Error> {
+        let Some(wanted) = wanted? else { return Ok(None) };
+        fetching::fetch(&self.fetcher, &wanted, what, self.console).map(|fetched| Some(fetched.path))
     }
 }

@@ -1,7 +1,7 @@
 //! What a manifest may say, and this host does not do: it would be another application
 //! without it.
 
-use nala_manifest::{Application, Component, Diagnostic};
+use nala_manifest::{Application, Diagnostic};
 
 /// All of it, each with its place.
 pub(crate) fn unserved(application: &Application) -> Vec<Diagnostic> {
@@ -9,11 +9,5 @@ pub(crate) fn unserved(application: &Application) -> Vec<Diagnostic> {
         let help = "compose the component with it before, for example with `wac plug`";
         Some(trigger.middleware.first()?.place.error("middleware is not supported yet", help))
     });
-    middleware.chain(application.components.values().filter_map(of_component)).collect()
-}
-
-fn of_component(component: &Component) -> Option<Diagnostic> {
-    let help = "compose the component with its dependencies before, for example with `wac plug`";
-    let dependency = component.dependencies.values().next()?;
-    Some(dependency.place.error("dependencies are not composed at load yet", help))
+    middleware.collect()
 }

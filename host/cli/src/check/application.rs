@@ -1,14 +1,16 @@
 //! What is wrong with a manifest, and with what it names.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use nala_manifest::variables::{Missing, environment_name};
 use nala_manifest::{Application, Component, Diagnostic, Error};
 use nala_models::Store;
-use nala_wasm::{Limits, Offer, Prospect, Role, Runtime, RuntimeConfig};
+use nala_wasm::{Compiled, Limits, MAX_COMPONENT_BYTES, Offer, Prospect, Role, Runtime, RuntimeConfig, Source};
 
 use super::{Finding, hosts, imports};
+use crate::application::code::Code;
+use crate::application::composing::Composing;
 use crate::application::limits::of_request;
 use crate::application::{Chosen, Remote, unserved};
 use crate::args::CheckArgs;
@@ -87,47 +89,41 @@ fn unknown_models(application: &Application) -> anyhow::Result<Vec<Diagnostic>> 
 /// Fetches the components that are elsewhere, compiles all that can be had, and links them
 /// with what they are granted.
 fn components(application: &Application, args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Diagnostic>> {
-    let (there, mut found) = there(application, &Remote::new(&args.fetch, console)?);
+    let (fetched, mut found) = Remote::new(&args.fetch, console)?.fetch_all(application);
+    let code = Code::Named(fetched);
+    let all = application.components.iter();
+    let there: Vec<_> = all.filter(|(id, component)| is_there(application, &code, id, component)).collect();
     if there.is_empty() {
         return Ok(found);
     }
     let runtime = Runtime::new(RuntimeConfig { cache: serve::cache(&args.code), ..RuntimeConfig::default() })?;
     let bar = console.bar(there.len() as u64, "Compiling {msg} [{bar:30}] {pos}/{len}");
-    for (id, path) in there {
-        bar.set_message(id.to_owned());
-        if let Some(component) = application.component(id) {
-            found.extend(one(&runtime, application, id, component, &path));
-        }
+    for (id, component) in there {
+        bar.set_message(id.clone());
+        found.extend(one(&runtime, application, &code, id, component));
         bar.inc(1);
     }
     bar.finish_and_clear();
     Ok(found)
 }
 
-/// Where the code of each component is that can be had, and why others cannot. A file that
-/// is missing was told with the manifest.
-fn there<'a>(application: &'a Application, remote: &Remote) -> (BTreeMap<&'a str, PathBuf>, Vec<Diagnostic>) {
-    let (mut there, mut missing) = (BTreeMap::new(), Vec::new());
-    for (id, component) in &application.components {
-        match component.source.path() {
-            Some(path) if path.is_file() => drop(there.insert(id.as_str(), path.to_owned())),
-            Some(_) => {}
-            None => match remote.fetch(id, component) {
-                Ok(path) => there.extend(path.map(|path| (id.as_str(), path))),
-                Err(diagnostic) => missing.push(*diagnostic),
-            },
-        }
-    }
-    (there, missing)
+/// Whether the code of a component and of its dependencies is there; what is not, was told.
+fn is_there(application: &Application, code: &Code, id: &str, component: &Component) -> bool {
+    let mut dependencies = component.dependencies.iter();
+    code.of(id, component).is_some_and(Path::is_file)
+        && dependencies.all(|(name, dependency)| {
+            code.of_dependency(application, id, name, dependency).is_some_and(Path::is_file)
+        })
 }
 
-fn one(runtime: &Runtime, application: &Application, id: &str, component: &Component, path: &Path) -> Vec<Diagnostic> {
-    let compiled = match component::compile(runtime, id, path, None) {
+fn one(runtime: &Runtime, application: &Application, code: &Code, id: &str, component: &Component) -> Vec<Diagnostic> {
+    let compiled = match compiled(runtime, application, code, id, component) {
         Ok(compiled) => compiled,
-        Err(error) => return vec![component.source_place.error(error.to_string(), "")],
+        Err(diagnostic) => return vec![*diagnostic],
     };
-    let mut found = Vec::new();
-    for role in roles(application, id) {
+    let (mut found, roles) = (Vec::new(), roles(application, id));
+    for role in &roles {
+        let role = *role;
         let defaults = match role {
             Role::Handler => Limits::default(),
             Role::Renderer => Limits::renderer(),
@@ -139,8 +135,29 @@ fn one(runtime: &Runtime, application: &Application, id: &str, component: &Compo
         };
         found.extend(imports::refused(id, component, runtime.check(&compiled, &prospect)));
     }
-    found.extend(imports::empty(id, component, &compiled));
+    // What is only a dependency has what it inherits.
+    if !roles.is_empty() {
+        found.extend(imports::empty(id, component, &compiled));
+    }
     found
+}
+
+/// A component with its dependencies.
+fn compiled(
+    runtime: &Runtime,
+    application: &Application,
+    code: &Code,
+    id: &str,
+    component: &Component,
+) -> Result<Compiled, Box<Diagnostic>> {
+    let wrong = |error: anyhow::Error| Box::new(component.source_place.error(error.to_string(), ""));
+    let path = code.of(id, component).ok_or_else(|| component.source_place.error("this is no file", ""))?;
+    if component.dependencies.is_empty() {
+        return component::compile(runtime, id, path, None).map_err(wrong);
+    }
+    let main = component::read(path, None).map_err(wrong)?;
+    let composed = Composing::new(application, code).compose(id, component, &main, MAX_COMPONENT_BYTES)?;
+    runtime.compile(id, Source::Bytes(&composed)).map_err(|error| wrong(error.into()))
 }
 
 /// What a component is loaded as; nothing, if nothing names it.

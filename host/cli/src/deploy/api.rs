@@ -18,6 +18,7 @@ use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
 pub(crate) use self::pulls::Registries;
+use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
 use crate::tenancy::bearer;
 
@@ -199,7 +200,8 @@ impl Deployments {
         };
         let digests = manifest.components.iter().map(|(id, component)| (id, &component.digest));
         let sources = self.sources(digests).map_err(problem)?;
-        let described = self.describe(app, &manifest.spin_toml, sources, compile_time(tenant)).map_err(unloadable)?;
+        let bounds = Bounds { cpu: compile_time(tenant), component_bytes: limits.component_bytes };
+        let described = self.describe(app, &manifest.spin_toml, sources, bounds).map_err(unloadable)?;
         let mut loading = described.loading(&self.preparing);
         for (id, component) in &mut manifest.components {
             component.facts = loading.facts(id).map_err(unloadable)?;

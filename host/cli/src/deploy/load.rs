@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use nala_deploy::{AppName, Digest, Version};
+use nala_wasm::MAX_COMPONENT_BYTES;
 
+use super::compose::Bounds;
 use super::{COMPILE_TIME, Deployments, Loaded};
 use crate::application::{Described, Loading};
 
@@ -18,7 +19,8 @@ impl Deployments {
     pub(super) fn load(&self, app: &AppName, version: &Version) -> anyhow::Result<Arc<Loaded>> {
         let sources = self.sources(version.components.iter().map(|(id, component)| (id, &component.digest)))?;
         // They were compiled when they were deployed; the cache may have been emptied.
-        let described = self.describe(app, &version.spin_toml, sources, COMPILE_TIME)?;
+        let bounds = Bounds { cpu: COMPILE_TIME, component_bytes: MAX_COMPONENT_BYTES };
+        let described = self.describe(app, &version.spin_toml, sources, bounds)?;
         self.finish(described.loading(&self.preparing))
     }
 
@@ -30,18 +32,21 @@ impl Deployments {
         components.map(|(id, digest)| Ok((id.clone(), self.state.component_path(digest)?))).collect()
     }
 
-    /// Has the components compiled, each in so much CPU time, and reads the manifest.
+    /// Reads the manifest, and has the components composed and compiled, each within
+    /// bounds.
     pub(super) fn describe(
         &self,
         app: &AppName,
         spin_toml: &str,
         sources: Sources,
-        cpu: Duration,
+        bounds: Bounds,
     ) -> anyhow::Result<Described> {
-        for path in sources.values() {
-            self.compiler.compile(path, cpu)?;
+        let mut described = Described::deployed(spin_toml, app.as_str(), sources)?;
+        self.composer.compose(&mut described, spin_toml, bounds)?;
+        for path in described.to_compile().values() {
+            self.compiler.compile(path, bounds.cpu)?;
         }
-        Described::deployed(spin_toml, app.as_str(), sources)
+        Ok(described)
     }
 
     /// Loads what is being loaded to its end.

@@ -3,6 +3,7 @@
 
 mod api;
 mod compile;
+mod compose;
 mod load;
 mod routes;
 
@@ -20,6 +21,8 @@ use nala_tenant::{Ceiling, Directory, Stock, Tenant};
 pub(crate) use self::api::{Managed, Registries};
 use self::compile::Compiler;
 pub(crate) use self::compile::main as compile_in_jail;
+use self::compose::Composer;
+pub(crate) use self::compose::main as compose_in_jail;
 use crate::answer::{Answering, Routes};
 use crate::application::Members;
 use crate::serve::Preparing;
@@ -36,6 +39,7 @@ pub(crate) struct Deployments {
     preparing: Arc<Preparing>,
     models: ModelPool,
     compiler: Compiler,
+    composer: Composer,
     /// What answers for a tenant, by the tenant's name.
     served: RwLock<BTreeMap<String, Arc<Served>>>,
 }
@@ -83,7 +87,8 @@ impl Deployments {
     ) -> anyhow::Result<Arc<Self>> {
         let state = State::open(folder.join("deployed"))?;
         let compiler = Compiler::new(&preparing, folder)?;
-        let deployments = Self { state, directory, preparing, models, compiler, served: RwLock::default() };
+        let composer = Composer::new(folder)?;
+        let deployments = Self { state, directory, preparing, models, compiler, composer, served: RwLock::default() };
         for listed in deployments.state.list(None) {
             let version = deployments.state.current(&listed.tenant, &listed.app);
             let served = version.map_err(anyhow::Error::from).and_then(|version| {

@@ -7,12 +7,13 @@ use glob::Pattern;
 use nala_manifest::{Application, Build};
 
 use super::look::{Looks, looks};
+use crate::application::composing;
 
 /// What is looked at for an application.
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
     manifest: PathBuf,
-    /// The code of the components.
+    /// The code of the components and of their dependencies.
     code: Vec<PathBuf>,
     /// What they may read.
     files: Vec<nala_manifest::files::Files>,
@@ -68,7 +69,11 @@ impl Watched {
         let components = application.components.iter();
         Self {
             manifest: manifest.to_owned(),
-            code: components.clone().filter_map(|(_, one)| one.source.path().map(Path::to_owned)).collect(),
+            code: components
+                .clone()
+                .flat_map(|(_, one)| one.source.path().into_iter().chain(composing::files(one)))
+                .map(Path::to_owned)
+                .collect(),
             files: components.clone().map(|(_, one)| one.files.clone()).filter(|files| !files.is_empty()).collect(),
             builds: components.filter_map(|(id, one)| Some((id.clone(), one.build.clone()?))).collect(),
         }
@@ -118,6 +123,7 @@ mod tests {
         let text = "spin_manifest_version = 2\n[application]\nname = \"x\"\n\
             [[trigger.http]]\nroute = \"/\"\ncomponent = \"a\"\n\
             [component.a]\nsource = \"a.wasm\"\nfiles = [\"page.html\"]\n\
+            dependencies = { \"x:y\" = { path = \"dep.wasm\" } }\n\
             build = { command = \"make\", workdir = \"w[1]\", watch = [\"src/**/*.rs\", \"Cargo.toml\"] }\n";
         Application::parse(text, folder, None).unwrap()
     }
@@ -142,7 +148,7 @@ mod tests {
         };
         assert_eq!(changed("w[1]/other"), Change::default());
         assert_eq!(changed("spin.toml"), Change { manifest: true, ..Change::default() });
-        for served in ["a.wasm", "page.html"] {
+        for served in ["a.wasm", "dep.wasm", "page.html"] {
             assert_eq!(changed(served), Change { served: true, ..Change::default() }, "{served}");
         }
         for source in ["w[1]/src/lib.rs", "w[1]/src/deep/new.rs", "w[1]/Cargo.toml"] {

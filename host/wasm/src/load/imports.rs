@@ -2,6 +2,7 @@
 
 use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::component::types::ComponentItem;
 
 use super::{Grant, LoadError, Offer, Offered};
 
@@ -36,9 +37,22 @@ const OFFERED: &[&str] = &[
     "spin:key-value@3.0",
 ];
 
-/// The names of a component's imports.
+/// The names of a component's imports, without those that nobody has to answer.
 pub(super) fn names(component: &Component, engine: &Engine) -> Vec<String> {
-    component.component_type().imports(engine).map(|(name, _)| name.to_owned()).collect()
+    let component = component.component_type();
+    let imports = component.imports(engine);
+    imports
+        .filter(|(name, import)| is_known(name) || !has_only_types(&import.ty, engine))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// Whether an interface has neither functions nor resources. A component imports it for
+/// the types of other interfaces; there is nothing to link.
+fn has_only_types(import: &ComponentItem, engine: &Engine) -> bool {
+    let ComponentItem::ComponentInstance(interface) = import else { return false };
+    let mut items = interface.exports(engine).peekable();
+    items.peek().is_some() && items.all(|(_, item)| matches!(item.ty, ComponentItem::Type(_)))
 }
 
 /// Refuses imports that the linker could only call missing, with the reason.
@@ -54,8 +68,7 @@ pub(super) fn refused(name: &str, imports: &[String], offer: Offer) -> Vec<LoadE
 
 fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
     let (name, import) = (name.to_owned(), import.to_owned());
-    let known = names_of(&import).iter().any(|name| OFFERED.contains(&name.as_str()));
-    if !known {
+    if !is_known(&import) {
         return Some(LoadError::UnknownImport { name, import, offered: Offered(OFFERED) });
     }
     let fix = if is_of_models(&import) && !offer.models {
@@ -66,6 +79,11 @@ fn refuse(name: &str, import: &str, offer: Offer) -> Option<LoadError> {
         return None;
     };
     Some(LoadError::NotGranted { name, import, fix })
+}
+
+/// Whether the host has an import, whoever is granted it.
+fn is_known(import: &str) -> bool {
+    names_of(import).iter().any(|name| OFFERED.contains(&name.as_str()))
 }
 
 /// Whether an import is of no use without a model.

@@ -12,7 +12,9 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use nala_engine::fake::Fake;
 use nala_engine::{Engine, EngineConfig, LoadedModel, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
-use nala_wasm::{App, Capabilities, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source};
+use nala_wasm::{
+    App, Capabilities, Compiled, Grant, HandleError, Limits, ResponseBody, Runtime, RuntimeConfig, Source,
+};
 use tokio::runtime::Handle;
 
 /// The guests, built once a run.
@@ -120,12 +122,25 @@ impl Bench {
         Self::load_in(Runtime::new(config).unwrap(), model, grant, name)
     }
 
+    /// A component that is no guest of a file, with what it is granted.
+    pub fn of(capabilities: Capabilities, component: &[u8]) -> Self {
+        let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+        let compiled = runtime.compile("composed", Source::Bytes(component)).unwrap();
+        let grant = Grant { capabilities, ..Grant::default() };
+        Self::serve(runtime, Fake::default().load(), grant, &compiled)
+    }
+
     fn load_in(runtime: Runtime, model: LoadedModel, grant: Grant, name: &str) -> Self {
+        let compiled = runtime.compile(name, Source::File(&guest(name))).unwrap();
+        Self::serve(runtime, model, grant, &compiled)
+    }
+
+    fn serve(runtime: Runtime, model: LoadedModel, grant: Grant, compiled: &Compiled) -> Self {
         let model = loaded("alphabet", model);
         let engine = model.loaded().unwrap().engine().clone();
         let models = [vec![model], grant.models].concat();
         let grant = Grant { models, withheld: vec!["secret".into()], ..grant };
-        let app = runtime.load(&runtime.compile(name, Source::File(&guest(name))).unwrap(), grant).unwrap();
+        let app = runtime.load(compiled, grant).unwrap();
         Self { runtime, engine, app }
     }
 

@@ -1,4 +1,5 @@
-//! A WASI 0.3 handler that tries what its path says, and tells what became of it.
+//! A WASI 0.3 handler that tries what its path says, and tells what became of it. It
+//! can be a dependency, too, which another component asks.
 
 use wasip3::clocks::monotonic_clock;
 use wasip3::filesystem::preopens::get_directories;
@@ -28,7 +29,12 @@ mod bindings {
                 }
             }
 
+            interface ask-async {
+                ask: async func(path: string) -> string;
+            }
+
             world capabilities {
+                export ask-async;
                 import spin:variables/variables@3.0.0;
                 import spin:key-value/key-value@3.0.0;
                 import wasi:keyvalue/store@0.2.0-draft2;
@@ -44,29 +50,18 @@ mod bindings {
 struct Service;
 
 wasip3::http::service::export!(Service);
+bindings::export!(Service with_types_in bindings);
+
+impl bindings::exports::test::capabilities::ask_async::Guest for Service {
+    async fn ask(path: String) -> String {
+        tell(&path).await
+    }
+}
 
 impl wasip3::exports::http::handler::Guest for Service {
     async fn handle(request: Request) -> Result<Response, ErrorCode> {
         let path = request.get_path_with_query().unwrap_or_default();
-        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-        let told = match path {
-            "/variable" => format!("{:?}", bindings::spin::variables::variables::get(query.to_owned()).await),
-            "/key-value" => key_value(query).await,
-            "/batch" => {
-                use bindings::wasi::keyvalue::{batch, store};
-                let bucket = store::open(query).unwrap();
-                bucket.set("a", b"one").unwrap();
-                format!("{:?}", batch::get_many(&bucket, &["a".to_owned(), "none".to_owned()]))
-            }
-            "/read" => read(query).await,
-            "/waits" => waits(query.parse().unwrap_or(1)).await,
-            "/fetch" => fetch(query).await,
-            "/sockets" => {
-                use wasip3::sockets::types::{IpAddressFamily, TcpSocket};
-                format!("{:?}", TcpSocket::create(IpAddressFamily::Ipv4).map(drop))
-            }
-            _ => "no such path".to_owned(),
-        };
+        let told = tell(&path).await;
         let (mut body, reader) = wit_stream::new();
         let (trailers, trailers_reader) = wit_future::new(|| Ok(None));
         let (response, _sent) = Response::new(Fields::new(), Some(reader), trailers_reader);
@@ -75,6 +70,34 @@ impl wasip3::exports::http::handler::Guest for Service {
             body.write_all(told.into_bytes()).await;
         });
         Ok(response)
+    }
+}
+
+async fn tell(path: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    match path {
+        "/variable" => format!("{:?}", bindings::spin::variables::variables::get(query.to_owned()).await),
+        "/key-value" => key_value(query).await,
+        "/batch" => {
+            use bindings::wasi::keyvalue::{batch, store};
+            let bucket = store::open(query).unwrap();
+            bucket.set("a", b"one").unwrap();
+            format!("{:?}", batch::get_many(&bucket, &["a".to_owned(), "none".to_owned()]))
+        }
+        "/folders" => format!("{:?}", get_directories().into_iter().map(|(_, name)| name).collect::<Vec<_>>()),
+        "/environment" => format!("{:?}", wasip3::cli::environment::get_environment()),
+        "/look-up" => {
+            use wasip3::sockets::ip_name_lookup::resolve_addresses;
+            format!("{:?}", resolve_addresses(query.to_owned()).await)
+        }
+        "/read" => read(query).await,
+        "/waits" => waits(query.parse().unwrap_or(1)).await,
+        "/fetch" => fetch(query).await,
+        "/sockets" => {
+            use wasip3::sockets::types::{IpAddressFamily, TcpSocket};
+            format!("{:?}", TcpSocket::create(IpAddressFamily::Ipv4).map(drop))
+        }
+        _ => "no such path".to_owned(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! A WASI 0.2 handler that tries what its path says, and tells what became of it.
+//! A WASI 0.2 handler that tries what its path says, and tells what became of it. It
+//! can be a dependency, too, which another component asks.
 
 use wasip2::clocks::{monotonic_clock, wall_clock};
 use wasip2::http::types::{Fields, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam};
@@ -13,7 +14,12 @@ mod bindings {
         inline: "
             package test:capabilities;
 
+            interface ask {
+                ask: func(path: string) -> string;
+            }
+
             world capabilities {
+                export ask;
                 import fermyon:spin/config;
                 import fermyon:spin/variables@2.0.0;
                 import fermyon:spin/key-value@2.0.0;
@@ -41,35 +47,48 @@ mod bindings {
 struct Handler;
 
 wasip2::http::proxy::export!(Handler);
+bindings::export!(Handler with_types_in bindings);
+
+impl bindings::exports::test::capabilities::ask::Guest for Handler {
+    fn ask(path: String) -> String {
+        tell(&path)
+    }
+}
 
 impl wasip2::exports::http::incoming_handler::Guest for Handler {
     fn handle(request: IncomingRequest, out: ResponseOutparam) {
         let path = request.path_with_query().unwrap_or_default();
-        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-        let told = match path {
-            "/environment" => format!("{:?}", std::env::vars().collect::<Vec<_>>()),
-            "/variable" => variable(query),
-            "/variables" => variables(),
-            "/files" => files::operate(query),
-            "/whole" => format!("{:?}", std::fs::read(query).map(|bytes| bytes.len()).map_err(|e| e.kind())),
-            "/clock" => clock(),
-            "/waits" => waits(query.parse().unwrap_or(1)),
-            "/log" => log(query),
-            "/sockets" => sockets(),
-            "/key-value" => key_value::spin(query),
-            "/wasi-key-value" => key_value::wasi(query),
-            "/key-value-handles" => key_value::handles(query),
-            "/key-value-bytes" => key_value::bytes(query),
-            "/key-value-swap" => key_value::swap(query),
-            "/fetch" => outbound::fetch(query),
-            "/fetch-many" => outbound::fetch_many(query),
-            "/header" => outbound::with_header(query),
-            "/recurse" => outbound::fetch(&format!("http://{query}.spin.internal/recurse?{query}")),
-            "/told" => format!("told {:?}", request.method()),
-            "/trap" => core::arch::wasm32::unreachable(),
-            _ => "no such path".to_owned(),
+        let told = match path.split('?').next() {
+            Some("/told") => format!("told {:?}", request.method()),
+            _ => tell(&path),
         };
         text(out, &told);
+    }
+}
+
+fn tell(path: &str) -> String {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    match path {
+        "/environment" => format!("{:?}", std::env::vars().collect::<Vec<_>>()),
+        "/variable" => variable(query),
+        "/variables" => variables(),
+        "/files" => files::operate(query),
+        "/whole" => format!("{:?}", std::fs::read(query).map(|bytes| bytes.len()).map_err(|e| e.kind())),
+        "/clock" => clock(),
+        "/waits" => waits(query.parse().unwrap_or(1)),
+        "/log" => log(query),
+        "/sockets" => sockets(),
+        "/key-value" => key_value::spin(query),
+        "/wasi-key-value" => key_value::wasi(query),
+        "/key-value-handles" => key_value::handles(query),
+        "/key-value-bytes" => key_value::bytes(query),
+        "/key-value-swap" => key_value::swap(query),
+        "/fetch" => outbound::fetch(query),
+        "/fetch-many" => outbound::fetch_many(query),
+        "/header" => outbound::with_header(query),
+        "/recurse" => outbound::fetch(&format!("http://{query}.spin.internal/recurse?{query}")),
+        "/trap" => core::arch::wasm32::unreachable(),
+        _ => "no such path".to_owned(),
     }
 }
 

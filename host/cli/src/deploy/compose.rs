@@ -1,0 +1,106 @@
+//! Composes what strangers have sent with its dependencies, in a process of its own, as
+//! it is compiled in one: reading and joining components takes time and memory by what
+//! is in them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use nala_deploy::{Jail, JailError, JailLimits};
+use serde::{Deserialize, Serialize};
+
+use crate::application::Described;
+use crate::args::ComposeArgs;
+
+/// Memory for joining components, in bytes.
+const MEMORY: u64 = 2 << 30;
+
+/// What is to be composed, as the process is told.
+#[derive(Serialize, Deserialize)]
+struct Plan {
+    spin_toml: String,
+    /// Where the code of each component is.
+    sources: BTreeMap<String, PathBuf>,
+    component: String,
+    /// The most bytes that the result may have.
+    most: u64,
+}
+
+/// Has components composed.
+pub(super) struct Composer {
+    jail: Jail,
+    /// Where plans and results are, while they are needed.
+    folder: PathBuf,
+}
+
+/// What composing may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// CPU time for each component.
+    pub(super) cpu: Duration,
+    /// Bytes that a component may have, with its dependencies.
+    pub(super) component_bytes: u64,
+}
+
+impl Composer {
+    pub(super) fn new(state: &Path) -> anyhow::Result<Self> {
+        let folder = state.join("composed");
+        // Left by a process that was killed.
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be emptied", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let program = std::env::current_exe().context("the path of this program is not known")?;
+        Ok(Self { jail: Jail::new(program, ["compose"]), folder })
+    }
+
+    /// Composes all components of an application that have dependencies, and has it take
+    /// what they became.
+    pub(super) fn compose(&self, described: &mut Described, spin_toml: &str, bounds: Bounds) -> anyhow::Result<()> {
+        let dependents: Vec<String> = described.dependents().map(str::to_owned).collect();
+        if dependents.is_empty() {
+            return Ok(());
+        }
+        let folder = tempfile::tempdir_in(&self.folder).context("there is no folder for composed components")?;
+        let mut composed = BTreeMap::new();
+        for (number, id) in dependents.into_iter().enumerate() {
+            let plan = Plan {
+                spin_toml: spin_toml.to_owned(),
+                sources: described.sent(),
+                component: id.clone(),
+                most: bounds.component_bytes,
+            };
+            composed.insert(id, self.one(&plan, &folder.path().join(number.to_string()), bounds)?);
+        }
+        described.take_composed(folder, composed);
+        Ok(())
+    }
+
+    fn one(&self, plan: &Plan, at: &Path, bounds: Bounds) -> anyhow::Result<PathBuf> {
+        let (input, output) = (at.with_extension("json"), at.with_extension("wasm"));
+        fs::write(&input, serde_json::to_vec(plan)?)
+            .with_context(|| format!("{} cannot be written", input.display()))?;
+        let Bounds { cpu, component_bytes } = bounds;
+        let limits =
+            JailLimits { cpu, wall: cpu.saturating_mul(2), memory_bytes: MEMORY, output_bytes: component_bytes };
+        match self.jail.compile(&input, &output, &limits) {
+            Ok(_) => Ok(output),
+            Err(JailError::Rejected(said)) => Err(anyhow!("{}", said.strip_prefix("error: ").unwrap_or(&said))),
+            Err(error) => Err(anyhow::Error::new(error).context(format!("composing `{}`", plan.component))),
+        }
+    }
+}
+
+/// The hidden verb that runs in that process.
+///
+/// # Errors
+/// What is wrong with the components.
+pub(crate) fn main(args: &ComposeArgs) -> anyhow::Result<()> {
+    Jail::enter(&args.limits)?;
+    let Plan { spin_toml, sources, component, most } = serde_json::from_slice(&fs::read(&args.input)?)?;
+    let described = Described::deployed(&spin_toml, "spin.toml", sources)?;
+    fs::write(&args.output, described.compose(&component, most)?)?;
+    Ok(())
+}
