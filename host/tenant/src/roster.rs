@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::class::ClassName;
 use crate::host_name::HostName;
 use crate::key::{KeyId, KeyRing, StoredKey};
 use crate::limit::Limits;
@@ -70,6 +71,9 @@ impl fmt::Display for TenantName {
 pub struct Declared {
     /// Its name.
     pub name: TenantName,
+    /// The class with whose other tenants it shares a process of their own; None for
+    /// the process that everybody's requests come to.
+    pub class: Option<ClassName>,
     /// Its part of the whole where several want more than there is, beside the
     /// weights of the others.
     pub weight: NonZeroU32,
@@ -92,6 +96,7 @@ impl Declared {
     pub fn new(name: TenantName) -> Self {
         Self {
             name,
+            class: None,
             weight: NonZeroU32::MIN,
             hosts: Vec::new(),
             prefix: None,
@@ -207,6 +212,19 @@ impl Roster {
         }
         self.tenants.insert(name.clone(), tenant);
         Ok(())
+    }
+
+    /// The same with the tenants of one class only: of the others nothing is left, their
+    /// keys included.
+    #[must_use]
+    pub fn only(&self, class: &ClassName) -> Self {
+        let mut only = Self::new();
+        for tenant in self.tenants.values().filter(|tenant| tenant.class.as_ref() == Some(class)) {
+            // What was unlike among all is so among some.
+            let _ = only.add(tenant.clone());
+        }
+        only.anonymous = self.anonymous.clone().filter(|name| only.tenants.contains_key(name));
+        only
     }
 
     /// Lets requests without a key belong to a tenant.
