@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 const LABEL: &str = "class";
 const END: &str = "# EOF";
 /// What may stand behind `# TYPE name` (OpenMetrics 1.0, section "Metric Types").
-const TYPES: [&str; 8] =
-    ["unknown", "gauge", "counter", "stateset", "info", "histogram", "gaugehistogram", "summary"];
+const TYPES: [&str; 8] = ["unknown", "gauge", "counter", "stateset", "info", "histogram", "gaugehistogram", "summary"];
 
 /// A family: its description, and its samples.
 #[derive(Default)]

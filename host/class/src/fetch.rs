@@ -44,11 +44,7 @@ impl Process {
     ///
     /// # Errors
     /// See [`FetchError`].
-    pub async fn fetch(
-        &self,
-        path: &'static str,
-        authorization: Option<HeaderValue>,
-    ) -> Result<Fetched, FetchError> {
+    pub async fn fetch(&self, path: &'static str, authorization: Option<HeaderValue>) -> Result<Fetched, FetchError> {
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = http::Uri::from_static(path);
         request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));

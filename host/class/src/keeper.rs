@@ -126,9 +126,9 @@ fn watch_front(mut front: UnixStream, tell: Sender<Event>) {
 fn watch_process(child: &Child, tell: Sender<Event>) -> io::Result<()> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     std::thread::spawn(move || {
-        while let Err(rustix::io::Errno::INTR) =
-            waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-        {}
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {
+        }
         let _ended = tell.send(Event::Ended);
     });
     Ok(())

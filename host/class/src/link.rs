@@ -41,6 +41,12 @@ impl Link {
         from_stdin().map(|open| Self(open.into())).map_err(NoLink)
     }
 
+    /// One that a test has made.
+    #[cfg(test)]
+    pub(crate) fn of(stream: std::os::unix::net::UnixStream) -> Self {
+        Self(stream)
+    }
+
     /// Takes connections for as long as the front is there. The future ends when the
     /// front does, or has closed its end.
     ///

@@ -9,6 +9,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::keeper::Keeper;
 use crate::pass;
@@ -47,7 +48,7 @@ impl Door {
 #[derive(Debug, Clone)]
 pub struct Process {
     link: watch::Receiver<State>,
-    stop: Arc<watch::Sender<bool>>,
+    stop: CancellationToken,
 }
 
 #[derive(Debug, Clone)]
@@ -69,9 +70,9 @@ impl Process {
         keeper.socket.set_nonblocking(true)?;
         let keeper = UnixStream::from_std(keeper.socket)?;
         let (state, link) = watch::channel(State::Away);
-        let (stop, stopped) = watch::channel(false);
-        tokio::spawn(follow(keeper, state, stopped));
-        Ok(Self { link, stop: Arc::new(stop) })
+        let stop = CancellationToken::new();
+        tokio::spawn(follow(keeper, state, stop.clone()));
+        Ok(Self { link, stop })
     }
 
     /// Whether it is there at the moment. It may not be ready yet.
@@ -89,7 +90,7 @@ impl Process {
 
     /// Ends the process, and waits for that; at most for so long.
     pub async fn stop(&self, patience: Duration) {
-        let _following_ended = self.stop.send(true);
+        self.stop.cancel();
         let _late = timeout(patience, self.lost()).await;
     }
 
@@ -109,11 +110,11 @@ impl Process {
 }
 
 /// Takes the links that a keeper hands over, one after another.
-async fn follow(keeper: UnixStream, state: watch::Sender<State>, mut stopped: watch::Receiver<bool>) {
+async fn follow(keeper: UnixStream, state: watch::Sender<State>, stop: CancellationToken) {
     loop {
         let received = tokio::select! {
             received = keeper.async_io(Interest::READABLE, || pass::receive(keeper.as_fd())) => received,
-            _stop = stopped.wait_for(|stopped| *stopped) => break,
+            () = stop.cancelled() => break,
         };
         let link = match received {
             Ok(Some((_, link))) => std::os::unix::net::UnixStream::from(link),
@@ -125,7 +126,7 @@ async fn follow(keeper: UnixStream, state: watch::Sender<State>, mut stopped: wa
         state.send_replace(State::There(Arc::clone(&link)));
         tokio::select! {
             () = ended(&link) => { state.send_replace(State::Away); }
-            _stop = stopped.wait_for(|stopped| *stopped) => {
+            () = stop.cancelled() => {
                 // It hears this, and ends; so does the keeper, after it.
                 let _gone = rustix::net::shutdown(link.as_fd(), rustix::net::Shutdown::Write);
                 let _gone = rustix::net::shutdown(keeper.as_fd(), rustix::net::Shutdown::Write);
@@ -155,3 +156,7 @@ async fn ended(socket: &UnixStream) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

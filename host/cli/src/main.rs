@@ -6,6 +6,7 @@ mod args;
 mod build;
 mod builtin;
 mod check;
+mod classes;
 mod completions;
 mod component;
 mod console;
@@ -62,6 +63,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
         Verb::Compile(args) => deploy::compile_in_jail(&args),
+        Verb::Keep(args) => classes::keep(&args),
     }
 }
 

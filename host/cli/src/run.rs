@@ -8,6 +8,7 @@ use nala_wasm::Grant;
 use crate::answer::{Routing, Site};
 use crate::args::RunArgs;
 use crate::builtin;
+use crate::classes::{self, Keepers};
 use crate::component;
 use crate::console::Console;
 use crate::ready::Sample;
@@ -22,10 +23,13 @@ use crate::wall::{self, Connect, Needs};
 pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     let component = args.component.clone();
     // Before anything is bound or loaded.
-    let opened = Opened::read(&args.serve, console)?;
+    let console = classes::console(&args.serve, console);
+    let mut opened = Opened::read(&args.serve, console)?;
+    let serve = classes::settings(&args.serve, &opened);
+    opened.keepers = Keepers::start(&opened.classes)?;
     let needs = Needs { read: vec![component.clone()], write: Vec::new(), reach: Connect::None };
-    wall::raise(&args.serve, &opened, &needs, console)?;
-    serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, &component))
+    wall::raise(&serve, &opened, &needs, console)?;
+    serve::serve(&serve, opened, console, move |preparing| prepare(preparing, &component))
 }
 
 fn prepare(preparing: &Preparing, path: &Path) -> anyhow::Result<Prepared> {

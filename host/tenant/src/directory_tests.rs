@@ -363,7 +363,7 @@ fn of_a_roster_one_class_can_be_served_alone() {
     let directory = Directory::new(roster.only(&class), &Totals::default(), Arc::new(ManualClock::default()));
     let show = |key| Presented { key, host: None, path: "/" };
     let tenant = directory.identify(&show(Some(mine.expose()))).unwrap().tenant;
-    assert_eq!(tenant.class(), Some(&class));
+    assert_eq!((tenant.name().as_str(), tenant.class()), ("mine", None));
     assert_eq!(directory.identify(&show(Some(other.expose()))).unwrap_err(), Refusal::UnknownKey);
     assert_eq!(directory.identify(&show(None)).unwrap_err(), Refusal::NoKey);
 }

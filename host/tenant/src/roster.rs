@@ -71,8 +71,8 @@ impl fmt::Display for TenantName {
 pub struct Declared {
     /// Its name.
     pub name: TenantName,
-    /// The class with whose other tenants it shares a process of their own; None for
-    /// the process that everybody's requests come to.
+    /// The class in whose process it is served; None for the process that its requests
+    /// come to.
     pub class: Option<ClassName>,
     /// Its part of the whole where several want more than there is, beside the
     /// weights of the others.
@@ -214,14 +214,14 @@ impl Roster {
         Ok(())
     }
 
-    /// The same with the tenants of one class only: of the others nothing is left, their
-    /// keys included.
+    /// The same for the process of a class: with the tenants of that class only, who are
+    /// those that its requests come to, and of the others nothing, their keys included.
     #[must_use]
     pub fn only(&self, class: &ClassName) -> Self {
         let mut only = Self::new();
         for tenant in self.tenants.values().filter(|tenant| tenant.class.as_ref() == Some(class)) {
             // What was unlike among all is so among some.
-            let _ = only.add(tenant.clone());
+            let _ = only.add(Declared { class: None, ..tenant.clone() });
         }
         only.anonymous = self.anonymous.clone().filter(|name| only.tenants.contains_key(name));
         only

@@ -61,7 +61,7 @@ impl Tenant {
         &self.name
     }
 
-    /// The class that it shares a process with, if it has one.
+    /// The class in whose process it is served, if that is not this one.
     #[must_use]
     pub fn class(&self) -> Option<&ClassName> {
         self.class.as_ref()

@@ -56,6 +56,8 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-models", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // Reads no component: what it asks for is told by the caller.
     Room { name: "nala-deploy", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // Moves bytes between processes; whose they are is not its to say.
+    Room { name: "nala-class", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // The client of registries brings hyper; a server of its own it must not have.
     Room { name: "nala-oci", may_use: &[], must_not_know: &[WASM, LLAMA] },
     Room {
@@ -72,6 +74,7 @@ const ROOMS: &[Room] = &[
             "nala-keyvalue",
             "nala-sandbox",
             "nala-tenant",
+            "nala-class",
             "nala-deploy",
             "nala-oci",
             "nala-nn",
@@ -91,6 +94,7 @@ const ROOMS: &[Room] = &[
             "nala-machine",
             "nala-models",
             "nala-tenant",
+            "nala-class",
             "nala-deploy",
             "nala-oci",
             "nala-nn",
