@@ -32,6 +32,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The program cannot be started.
+    #[allow(clippy::zombie_processes, reason = "it ends after this process, or this process ends for want of it")]
     pub fn start(mut program: Command) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         program.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).process_group(0);

@@ -88,6 +88,10 @@ fn endless(held: oneshot::Sender<()>) -> Answer {
     Response::new(StreamBody::new(futures::StreamExt::chain(first, never)).boxed_unsync())
 }
 
+async fn away(process: &Process) {
+    process.link.clone().wait_for(|state| matches!(state, State::Away)).await.unwrap();
+}
+
 fn get(path: &str) -> Request<Full<Bytes>> {
     Request::get(path).header("host", "here").body(Full::default()).unwrap()
 }
@@ -146,7 +150,7 @@ async fn a_request_goes_over_as_it_came_without_what_is_its_connections() {
 #[tokio::test]
 async fn a_request_of_http2_stays_one_and_its_trailers_come_back() {
     let (process, keeper) = kept();
-    let _living = start(&process, &keeper, |request| async move {
+    let living = start(&process, &keeper, |request| async move {
         assert_eq!(request.version(), Version::HTTP_2);
         assert_eq!(request.uri().authority().unwrap(), "tenant.example");
         let mut trailers = HeaderMap::new();
@@ -160,7 +164,8 @@ async fn a_request_of_http2_stays_one_and_its_trailers_come_back() {
     let whole = answer.into_body().collect().await.unwrap();
     assert_eq!(whole.trailers().unwrap()["x-sum"], "5");
     // One that names its host by a header only goes by the other version.
-    drop(_living);
+    drop(living);
+    away(&process).await;
     let _living = start(&process, &keeper, |request| async move { whole_of(&request) }).await;
     let request = Request::get("/x").version(Version::HTTP_2).header("host", "there").body(Full::default()).unwrap();
     let answer = process.forward(Door::Requests, request).await.unwrap();
@@ -222,7 +227,7 @@ async fn a_process_that_ends_breaks_what_it_answers_and_the_next_one_is_asked() 
     drop(living);
     let broken = timeout(PATIENCE, body.frame()).await.expect("it never ends");
     assert!(broken.unwrap().is_err(), "it must not look like the end");
-    process.link.clone().wait_for(|state| matches!(state, State::Away)).await.unwrap();
+    away(&process).await;
     assert_eq!(process.forward(Door::Requests, get("/")).await.unwrap_err(), Away);
 
     let _living = start(&process, &keeper, |_| async { whole("second") }).await;

@@ -134,7 +134,7 @@ fn mistakes_are_named_with_place_and_way_out() {
     let (first, third) = (key(2), key(4));
     for (from, to, message, help, line) in [
         ("weight = 2", "weigth = 2", "`weigth` is not known", "did you mean `weight`?", 21),
-        ("weight = 2", "zzz = 2", "`zzz` is not known", "one of `weight`, `hosts`", 21),
+        ("weight = 2", "zzz = 2", "`zzz` is not known", "one of `class`, `weight`, `hosts`", 21),
         ("[state]", "[states]", "`states` is not known", "did you mean `state`?", 13),
         ("requests = 16", "request = 16", "no limit `request`", "did you mean `requests`?", 31),
         ("memory = \"1GiB\"", "memry = \"1GiB\"", "no limit `memry`", "did you mean `memory`?", 18),
