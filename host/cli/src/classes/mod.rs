@@ -107,14 +107,14 @@ impl Classes {
     /// Has a class's process answer a request.
     ///
     /// # Errors
-    /// The process is not there.
+    /// The process is not there, or the class is newer than this host.
     pub(crate) async fn forward(
         &self,
         class: &ClassName,
         door: Door,
         request: Request<RequestBody>,
     ) -> Result<Response<ResponseBody>, HostError> {
-        let process = self.0.get(class).ok_or_else(|| away(class))?;
+        let process = self.0.get(class).ok_or_else(without_process)?;
         let response = process.forward(door, request).await.map_err(|_away| away(class))?;
         Ok(response.map(ResponseBody::new))
     }
@@ -138,7 +138,8 @@ impl Classes {
     /// Ends all processes, and waits for that.
     pub(crate) async fn stop(&self) {
         let mut stops = JoinSet::new();
-        for process in self.0.values().cloned() {
+        for process in self.0.values() {
+            let process = process.clone();
             stops.spawn(async move { process.stop(GRACE).await });
         }
         stops.join_all().await;
@@ -150,6 +151,12 @@ fn away(class: &ClassName) -> HostError {
     tracing::debug!(class = class.as_str(), "a request came while the class's process was not there");
     let text = "The process that serves this tenant is being started. Try again shortly.";
     HostError::new(StatusCode::SERVICE_UNAVAILABLE, "class_unavailable", text).retry_after(RETRY_AFTER)
+}
+
+/// The answer for a class that came into the file while the host serves.
+fn without_process() -> HostError {
+    let text = "The process that is to serve this tenant can only be started with the host. Ask the operator.";
+    HostError::new(StatusCode::SERVICE_UNAVAILABLE, "class_unavailable", text)
 }
 
 /// Whether each class has a process, for `/metrics`.

@@ -14,8 +14,10 @@ async fn read(stream: &mut UnixStream, needle: &str) -> String {
             assert!(stream.read_buf(&mut all).await.unwrap() > 0, "{}", String::from_utf8_lossy(&all));
         }
     };
-    tokio::time::timeout(PATIENCE, reading).await.expect("no answer");
-    String::from_utf8_lossy(&all).into_owned()
+    let read = tokio::time::timeout(PATIENCE, reading).await;
+    let all = String::from_utf8_lossy(&all).into_owned();
+    assert!(read.is_ok(), "no answer, but {all:?}");
+    all
 }
 
 #[tokio::test]
