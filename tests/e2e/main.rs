@@ -15,6 +15,7 @@ mod bad_guests;
 mod bad_models;
 mod bad_requests;
 mod batching;
+mod classes;
 mod clients;
 mod dependencies;
 mod deploying;

@@ -16,10 +16,10 @@ use crate::paths;
 static TAKEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
 /// The right to run a host.
-struct Turn;
+pub struct Turn;
 
 impl Turn {
-    fn take() -> Self {
+    pub fn take() -> Self {
         let mut taken = TAKEN.0.lock().unwrap();
         while *taken {
             taken = TAKEN.1.wait(taken).unwrap();

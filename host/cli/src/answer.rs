@@ -11,6 +11,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
+use nala_class::Door;
 use nala_http::{Asked, Handler, HostError, RequestBody, ResponseBody};
 use nala_manifest::StaticResponse;
 use nala_manifest::routes::{Route, RouteTable};
@@ -18,6 +19,7 @@ use nala_tenant::{Tenant, TenantName};
 use nala_wasm::{App, HandleError};
 
 use crate::application::{Binder, Members};
+use crate::classes::Classes;
 use crate::deploy::Deployments;
 use crate::envelope;
 use crate::kept::Kept;
@@ -111,6 +113,8 @@ fn unchanging(response: &StaticResponse) -> Response<ResponseBody> {
 pub(crate) struct Front {
     pub(crate) routing: Routing,
     pub(crate) tenancy: Tenancy,
+    /// Who answers for tenants that are not served in this process.
+    pub(crate) classes: Classes,
     /// What tenants have deployed, which comes before what is everybody's.
     pub(crate) deployments: Option<Arc<Deployments>>,
 }
@@ -118,14 +122,19 @@ pub(crate) struct Front {
 impl Handler for Front {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
         let (mut parts, body) = request.into_parts();
-        let asks_for_usage = parts.uri.path() == USAGE_PATH;
-        let tenant = match self.tenancy.identify(&mut parts) {
-            Ok(tenant) => tenant,
+        let identified = match self.tenancy.identify(&parts) {
+            Ok(identified) => identified,
             // A browser asks before it sends the key (Fetch standard, "CORS-preflight
             // request"), and says nothing about who asks.
             Err(error) if error.status() == StatusCode::UNAUTHORIZED => return preflight(&parts).ok_or(error),
             Err(error) => return Err(error),
         };
+        if let Some(class) = identified.class() {
+            // As it came, with its key: that process finds out by itself whose it is.
+            return self.classes.forward(class, Door::Requests, Request::from_parts(parts, body)).await;
+        }
+        let asks_for_usage = parts.uri.path() == USAGE_PATH;
+        let tenant = identified.enter(&mut parts)?;
         if asks_for_usage {
             return tenancy::answer_usage(&parts.method, &tenant);
         }

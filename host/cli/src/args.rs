@@ -14,6 +14,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use nala_tenant::ClassName;
 
 pub(crate) use self::development::{BuildArgs, CheckArgs, KeyArgs, KeyVerb, NewArgs, NewKeyArgs};
 pub(crate) use self::engine::EngineArgs;
@@ -21,7 +22,7 @@ pub(crate) use self::http::HttpArgs;
 pub(crate) use self::models::{ModelName, ModelsArgs};
 use self::parsers::address;
 pub(crate) use self::registry::{FetchArgs, PullArgs, PushArgs, Runnable};
-use crate::{logging, version};
+use crate::{classes, logging, version};
 
 /// Serves language models to sandboxed WebAssembly components
 ///
@@ -85,6 +86,9 @@ pub(crate) enum Verb {
     /// Compose a component in a process of its own, for a host that serves
     #[command(hide = true)]
     Compose(ComposeArgs),
+    /// Start the process of a class of tenants whenever there is none, for a host that serves
+    #[command(hide = true)]
+    Keep(KeepArgs),
 }
 
 /// What a host tells the process that compiles for it.
@@ -115,6 +119,18 @@ pub(crate) struct ComposeArgs {
 
     /// Where the composed component is written
     pub(crate) output: PathBuf,
+}
+
+/// What a host tells the process that keeps that of a class.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// The class
+    #[arg(long)]
+    pub(crate) class: ClassName,
+
+    /// The command line of the host
+    #[arg(last = true)]
+    pub(crate) line: Vec<std::ffi::OsString>,
 }
 
 /// How the host tells what it does, on standard error.
@@ -251,6 +267,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "POLICY", value_enum, default_value_t, env = "NALA_SANDBOX")]
     pub(crate) sandbox: SandboxPolicy,
 
+    /// Serve the tenants of this class only, over standard input, for the host that has
+    /// started this process
+    #[arg(long, value_name = "NAME", env = classes::VARIABLE, hide = true)]
+    pub(crate) class: Option<ClassName>,
+
     #[command(flatten)]
     pub(crate) models: ModelsArgs,
 
@@ -296,7 +317,13 @@ impl Cli {
     /// Reads the command line. Wrong usage, `--help` and `--version` end the
     /// process, as clap does.
     pub(crate) fn read() -> Self {
-        Self::read_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+        let mut cli = Self::read_from(std::env::args_os()).unwrap_or_else(|error| error.exit());
+        if let Verb::Keep(keep) = &cli.verb {
+            // It logs as the host does, which has read this line already.
+            let line = std::iter::once("nala-host".into()).chain(keep.line.iter().cloned());
+            cli.log = Self::read_from(line).unwrap_or_else(|error| error.exit()).log;
+        }
+        cli
     }
 
     /// # Errors

@@ -6,6 +6,7 @@ mod args;
 mod build;
 mod builtin;
 mod check;
+mod classes;
 mod completions;
 mod component;
 mod console;
@@ -67,6 +68,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Completions(args) => completions::main(&args),
         Verb::Compile(args) => deploy::compile_in_jail(&args),
         Verb::Compose(args) => deploy::compose_in_jail(&args),
+        Verb::Keep(args) => classes::keep(&args),
     }
 }
 

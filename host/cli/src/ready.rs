@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::console::Console;
+use crate::serve::Place;
 
 /// A request to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,21 +42,17 @@ impl Sample {
     }
 }
 
-/// What is served and where.
-pub(crate) struct Ready<'a> {
-    pub(crate) what: &'a str,
-    pub(crate) address: SocketAddr,
-    pub(crate) admin: Option<SocketAddr>,
-    pub(crate) sample: &'a Sample,
-}
-
-/// Says so.
-pub(crate) fn announce(console: Console, ready: &Ready<'_>) {
-    console.say(&format!("Serving {} on http://{}", ready.what, ready.address));
-    if let Some(admin) = ready.admin {
+/// Says what is served and where.
+pub(crate) fn announce(console: Console, what: &str, place: &Place, sample: &Sample) {
+    let (requests, admin) = match place {
+        Place::Listening { requests, admin } => (*requests, *admin),
+        Place::Behind(class) => return console.say(&format!("Serving {what} to the class {class}")),
+    };
+    console.say(&format!("Serving {what} on http://{requests}"));
+    if let Some(admin) = admin {
         console.say(&format!("Admin on http://{admin} (/livez, /readyz, /metrics)"));
     }
-    let curl = ready.sample.curl(&format!("http://{}", reachable(ready.address)));
+    let curl = sample.curl(&format!("http://{}", reachable(requests)));
     match console {
         Console::Json => console.say(&curl),
         Console::Terminal | Console::Plain => console.say(&format!("\nTry it:\n  {curl}\n")),

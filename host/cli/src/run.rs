@@ -10,6 +10,7 @@ use nala_wasm::Grant;
 use crate::answer::{Routing, Site};
 use crate::args::{RunArgs, Runnable};
 use crate::builtin;
+use crate::classes::{self, Keepers};
 use crate::component;
 use crate::console::{Console, Help};
 use crate::fetching;
@@ -24,7 +25,8 @@ use crate::wall::{self, Connect, Needs};
 /// Whatever keeps the handler from being served.
 pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     // Before anything is bound or loaded.
-    let opened = Opened::read(&args.serve, console)?;
+    let console = classes::console(&args.serve, console);
+    let mut opened = Opened::read(&args.serve, console)?;
     let component = match &args.component {
         Runnable::File(path) => {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -32,9 +34,11 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
         }
         Runnable::Remote(reference) => fetch(reference, args, console)?,
     };
+    let serve = classes::settings(&args.serve, &opened);
+    opened.keepers = Keepers::start(&opened.classes)?;
     let needs = Needs { read: vec![component.path.clone()], write: Vec::new(), reach: Connect::None };
-    wall::raise(&args.serve, &opened, &needs, console)?;
-    serve::serve(&args.serve, opened, console, move |preparing| prepare(preparing, component))
+    wall::raise(&serve, &opened, &needs, console)?;
+    serve::serve(&serve, opened, console, move |preparing| prepare(preparing, component))
 }
 
 /// The component that is run.

@@ -1,29 +1,32 @@
 //! The life of a serving host: listeners, then what they serve, then the end.
 
 mod ending;
+mod entrances;
 mod resident;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
-use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Server, Shutdown};
-use nala_wasm::{CompileCache, MAX_COMPONENT_BYTES, Runtime, RuntimeConfig};
+use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Shutdown, ShutdownSignal};
+use nala_tenant::ClassName;
+use nala_wasm::{CompileCache, Runtime, RuntimeConfig};
 use prometheus_client::registry::Registry;
 
 use crate::answer::{Front, Late, Routing};
 use crate::args::{CodeArgs, ServeArgs};
+use crate::classes::Classes;
 use crate::console::{Console, Help};
 use crate::deploy::{Deployments, Managed};
 use crate::models::Loader;
-use crate::ready::{self, Ready, Sample};
+use crate::ready::{self, Sample};
 use crate::serve::ending::{GRACE, Patience};
+pub(crate) use crate::serve::entrances::Place;
+use crate::serve::entrances::{Admin, Entrances};
 use crate::services::Services;
-use crate::signals::Signals;
-use crate::tenancy::{Opened, Tenancy, TenantMetrics};
+use crate::tenancy::{Follow, Opened, Tenancy, TenantMetrics};
 use crate::watch::{Serving, Watcher};
 
 /// How long threads that still compile or load are waited for at the end.
@@ -74,71 +77,71 @@ where
     result
 }
 
-async fn host<P>(args: &ServeArgs, mut opened: Opened, console: Console, prepare: P) -> anyhow::Result<()>
+async fn host<P>(args: &ServeArgs, opened: Opened, console: Console, prepare: P) -> anyhow::Result<()>
 where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
 {
-    let mut signals = Signals::take()?;
     // Bound first: a port that is taken should not cost the loading of a model.
+    let Opened { tenancy, doors, keepers, admin_keys, registries, state, follow, .. } = opened;
+    let Entrances { server, admin, mut signals, place } = Entrances::open(doors, &args.http).await?;
+    let classes = Classes::follow(keepers)?;
     let readiness = Readiness::new(Phase::Starting);
     let metrics = HttpMetrics::default();
-    let server = Server::bind(opened.listen, args.http.config())
-        .await?
-        .with_metrics(metrics.clone())
-        .with_readiness(readiness.clone());
+    let server = server.with_metrics(metrics.clone()).with_readiness(readiness.clone());
     let mut registry = Registry::with_prefix("nala");
     metrics.register(&mut registry);
     registry.register_collector(Box::new(resident::ResidentMemory));
-    registry.register_collector(Box::new(TenantMetrics(opened.tenancy.clone())));
+    registry.register_collector(Box::new(TenantMetrics(tenancy.clone())));
+    registry.register_collector(Box::new(classes.clone()));
     let registry = Arc::new(RwLock::new(registry));
     let managed = Arc::new(Managed::new(
         AdminHandler::new(Arc::clone(&registry), readiness.clone()),
-        std::mem::take(&mut opened.admin_keys),
-        opened.registries.take(),
+        admin_keys,
+        registries,
+        tenancy.clone(),
+        classes.clone(),
     ));
-    let admin = Admin::start(opened.admin, &managed, &readiness).await?;
-    let address = server.local_addr();
+    let admin = admin.map(|server| Admin::start(server, &managed, &readiness));
     let shutdown = Shutdown::new();
     let served = Late::default();
     let mut serving = tokio::spawn(server.serve(served.clone(), shutdown.signal()));
 
-    let preparing = prepare_apart(args.clone(), opened.state.clone(), console, Arc::clone(&registry), prepare);
+    let preparing = prepare_apart(args.clone(), state.clone(), console, Arc::clone(&registry), prepare);
     let prepared = tokio::select! {
         prepared = preparing => prepared?,
         () = signals.next() => {
             console.say("Stopped before anything was served.");
+            classes.stop().await;
             return Ok(());
         }
     };
     let (preparing, Prepared { routing, models, what, sample, watcher }) = prepared;
     let preparing = Arc::new(preparing);
-    let deployments = deployments(&opened, Arc::clone(&preparing), &models).await?;
+    let deployments = deployments(&tenancy, state, Arc::clone(&preparing), &models).await?;
     if let Some(deployments) = &deployments {
         managed.manage(Arc::clone(deployments));
     }
-    let tenancy = opened.tenancy.clone();
+    let others = classes.clone();
     let open = move |routing| {
-        served.open(Front { routing, tenancy: tenancy.clone(), deployments: deployments.clone() });
+        let (tenancy, classes, deployments) = (tenancy.clone(), others.clone(), deployments.clone());
+        served.open(Front { routing, tenancy, classes, deployments });
     };
     open(routing);
     let watching = watcher.map(|watcher| {
         let serving = Serving { preparing, models: models.clone(), open: Arc::new(open) };
         tokio::spawn(watcher.run(serving, shutdown.signal()))
     });
-    let following = opened.follow();
+    let following = follow.map(Follow::begin);
     readiness.set(Phase::Ready);
-    ready::announce(
-        console,
-        &Ready { what: &what, address, admin: admin.as_ref().map(|admin| admin.address), sample: &sample },
-    );
+    ready::announce(console, &what, &place, &sample);
 
-    let patience = Patience::of(&args.http);
+    let patience = Patience::of(&args.http, &classes);
     let ending =
         tokio::spawn(ending::end(signals, shutdown.clone(), console, patience, move || ending::by_force(console)));
     let (report, lost) = tokio::select! {
         report = &mut serving => (report, None),
-        lost = first_lost(&models) => {
-            tracing::error!(model = lost, "the engine ended unasked; the host ends too");
+        lost = first_lost(&models, &classes, shutdown.signal()) => {
+            tracing::error!("{lost} ended unasked; the host ends too");
             readiness.set(Phase::Draining);
             // What other models still answer is finished.
             shutdown.drain();
@@ -146,7 +149,8 @@ where
         }
     };
     let report = report.context("the server ended unexpectedly")?;
-    ending::models(&models, console, GRACE).await;
+    // Those of other processes have nothing more to answer either.
+    tokio::join!(ending::models(&models, console, GRACE), classes.stop());
     if let Some(following) = following {
         following.stop().await;
     }
@@ -167,8 +171,8 @@ where
     match lost {
         None => Ok(()),
         Some(lost) => Err(Help {
-            what: format!("the engine of the model {lost} ended unasked, so the host cannot go on"),
-            help: "start nala-host again; the log above says what ended the engine, please report it".to_owned(),
+            what: format!("{lost} ended unasked, so the host cannot go on"),
+            help: "start nala-host again; the log above says what ended it, please report it".to_owned(),
         }
         .into()),
     }
@@ -176,60 +180,42 @@ where
 
 /// Opens what tenants have deployed, where there are tenants and a folder for it.
 async fn deployments(
-    opened: &Opened,
+    tenancy: &Tenancy,
+    state: Option<PathBuf>,
     preparing: Arc<Preparing>,
     models: &ModelPool,
 ) -> anyhow::Result<Option<Arc<Deployments>>> {
-    let (Tenancy::Declared(directory), Some(folder)) = (&opened.tenancy, opened.state.clone()) else { return Ok(None) };
+    let (Tenancy::Declared(directory), Some(folder)) = (tenancy, state) else { return Ok(None) };
     let (directory, models) = (Arc::clone(directory), models.clone());
     let open = move || Deployments::open(&folder, directory, preparing, models);
     let opened = tokio::task::spawn_blocking(open).await.context("loading ended unexpectedly")??;
     Ok(Some(opened))
 }
 
-/// Waits until an engine has ended that nobody has ended, and says whose it was.
-async fn first_lost(models: &ModelPool) -> String {
-    let mut looks = tokio::time::interval(LOOK);
-    loop {
-        looks.tick().await;
-        if let Some(lost) = models.lost() {
-            return lost;
+/// Waits until something has ended that nobody has ended and that cannot be started
+/// again by this process, and says what it was.
+async fn first_lost(models: &ModelPool, classes: &Classes, end: ShutdownSignal) -> String {
+    let engine = async {
+        let mut looks = tokio::time::interval(LOOK);
+        loop {
+            looks.tick().await;
+            if let Some(lost) = models.lost() {
+                return lost;
+            }
         }
+    };
+    tokio::select! {
+        model = engine => format!("the engine of the model {model}"),
+        class = lost_for_good(classes, end) => format!("the keeper of the class {class}"),
     }
 }
 
-/// The operator's listener.
-struct Admin {
-    address: std::net::SocketAddr,
-    shutdown: Shutdown,
-    task: tokio::task::JoinHandle<nala_http::DrainReport>,
-}
-
-impl Admin {
-    async fn start(
-        address: Option<SocketAddr>,
-        handler: &Arc<Managed>,
-        readiness: &Readiness,
-    ) -> anyhow::Result<Option<Self>> {
-        let Some(address) = address else { return Ok(None) };
-        let server =
-            Server::bind(address, nala_http::HttpConfig { max_body_bytes: MAX_COMPONENT_BYTES, ..Default::default() })
-                .await
-                .map_err(|error| {
-                    anyhow::Error::new(error).context("the admin listener (--admin-listen) cannot be opened")
-                })?
-                .with_readiness(readiness.clone())
-                .with_access_log(tracing::Level::DEBUG);
-        let address = server.local_addr();
-        let shutdown = Shutdown::new();
-        let task = tokio::spawn(server.serve(Arc::clone(handler), shutdown.signal()));
-        Ok(Some(Self { address, shutdown, task }))
-    }
-
-    /// Ends it, the last of all, so that probes see the drain.
-    async fn stop(self) {
-        self.shutdown.cut();
-        let _ended = self.task.await;
+/// A signal for a whole group of processes may reach a keeper before this process.
+async fn lost_for_good(classes: &Classes, end: ShutdownSignal) -> ClassName {
+    let class = classes.first_lost().await;
+    tokio::select! {
+        () = tokio::time::sleep(LOOK) => class,
+        () = end.draining() => std::future::pending().await,
     }
 }
 

@@ -1,7 +1,7 @@
 //! SIGTERM, SIGINT and SIGHUP.
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// The signals that end the host. SIGHUP is one of them: it comes when the
@@ -19,11 +19,26 @@ impl Signals {
     /// The system refuses a handler.
     pub(crate) fn take() -> anyhow::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        for kind in ENDING {
-            let mut signal = signal(kind()).context("signals cannot be handled")?;
+        for mut signal in handled()? {
             let sender = sender.clone();
             tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
         }
+        Ok(Self(receiver))
+    }
+
+    /// Takes the signals over, so that they do nothing, and has something else end the
+    /// host.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub(crate) fn instead(end: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<Self> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let handled: Vec<Signal> = handled()?;
+        tokio::spawn(async move {
+            end.await;
+            let _ending = sender.send(());
+            drop(handled);
+        });
         Ok(Self(receiver))
     }
 
@@ -40,4 +55,9 @@ impl Signals {
             std::future::pending().await
         }
     }
+}
+
+/// Handlers for the signals. The system keeps them for as long as the process lives.
+fn handled() -> anyhow::Result<Vec<Signal>> {
+    ENDING.into_iter().map(|kind| signal(kind()).context("signals cannot be handled")).collect()
 }

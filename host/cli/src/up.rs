@@ -9,6 +9,7 @@ use crate::answer::{Routing, Site};
 use crate::application::{Chosen, Described};
 use crate::args::{SandboxPolicy, ServeArgs, UpArgs};
 use crate::builtin;
+use crate::classes::{self, Keepers};
 use crate::console::{Console, Help};
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
@@ -21,7 +22,9 @@ use crate::watch::{self, Watcher};
 /// # Errors
 /// Whatever keeps the application from being served.
 pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
-    let opened = Opened::read(&args.serve, console)?;
+    let console = classes::console(&args.serve, console);
+    let mut opened = Opened::read(&args.serve, console)?;
+    let serve = classes::settings(&args.serve, &opened);
     match args.manifest.clone() {
         Some(manifest) => {
             // Read before anything is bound or loaded.
@@ -34,13 +37,15 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             if args.watch {
                 return watch(args, opened, &manifest, chosen, described, console);
             }
-            wall::raise(&args.serve, &opened, &described.needs(&opened), console)?;
-            serve::serve(&args.serve, opened, console, move |preparing| described.load(preparing))
+            opened.keepers = Keepers::start(&opened.classes)?;
+            wall::raise(&serve, &opened, &described.needs(&opened), console)?;
+            serve::serve(&serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
             let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach() };
-            wall::raise(&args.serve, &opened, &needs, console)?;
-            serve::serve(&args.serve, opened, console, built_in)
+            opened.keepers = Keepers::start(&opened.classes)?;
+            wall::raise(&serve, &opened, &needs, console)?;
+            serve::serve(&serve, opened, console, built_in)
         }
     }
 }
@@ -54,6 +59,11 @@ fn watch(
     described: Described,
     console: Console,
 ) -> anyhow::Result<()> {
+    if let Some(class) = opened.classes.first() {
+        let what = format!("--watch exchanges what one process serves, and the class {} has its own", class.name);
+        let help = "leave --watch out, or use an operator's file without classes".to_owned();
+        return Err(Help { what, help }.into());
+    }
     let serve = unconfined(&args.serve, console)?;
     wall::raise(&serve, &opened, &described.needs(&opened), console)?;
     watch::build_missing(&described, console)?;

@@ -10,7 +10,7 @@ use nala_sandbox::{Plan, Policy, Report, Spawn};
 use crate::args::{SandboxPolicy, ServeArgs};
 use crate::console::{Console, Help};
 use crate::serve;
-use crate::tenancy::Opened;
+use crate::tenancy::{Doors, Opened};
 
 /// What an application needs of the machine.
 pub(crate) struct Needs {
@@ -98,8 +98,14 @@ fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan
         let program = std::env::current_exe().context("the path of this program is not known")?;
         plan = plan.spawn(Spawn::Only(vec![program]));
     }
-    let ports = std::iter::once(opened.listen).chain(opened.admin).map(|address| address.port());
-    Ok(ports.fold(plan, Plan::bind))
+    Ok(match &opened.doors {
+        Doors::Listen { requests, admin } => {
+            let ports = std::iter::once(requests).chain(admin).map(|address| address.port());
+            ports.fold(plan, Plan::bind)
+        }
+        // What connects to this process is there already.
+        Doors::Link { .. } => plan,
+    })
 }
 
 /// What links in a folder lead to: it is followed here, and by nobody later.

@@ -32,7 +32,11 @@ impl AdminHandler {
         Self { registry, readiness }
     }
 
-    fn metrics(&self) -> Result<Response<ResponseBody>, HostError> {
+    /// The metrics as text, in the format of `/metrics`.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn exposition(&self) -> Result<String, HostError> {
         let mut out = String::new();
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
         text::encode(&mut out, &registry).map_err(|error| {
@@ -42,9 +46,21 @@ impl AdminHandler {
                 format!("The metrics could not be written: {error}."),
             )
         })?;
-        let mut response = Response::new(ResponseBody::full(out));
+        Ok(out)
+    }
+
+    /// Where the process is in its life.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.readiness.get()
+    }
+
+    /// An answer to `/metrics`.
+    #[must_use]
+    pub fn answer(exposition: String) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::full(exposition));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
-        Ok(response)
+        response
     }
 }
 
@@ -61,7 +77,7 @@ impl Handler for AdminHandler {
             // Alive means able to answer at all.
             "/livez" => Ok(phase_response(Phase::Ready)),
             "/readyz" => Ok(phase_response(self.readiness.get())),
-            "/metrics" => self.metrics(),
+            "/metrics" => self.exposition().map(Self::answer),
             _ => Err(HostError::new(
                 StatusCode::NOT_FOUND,
                 "not_found",

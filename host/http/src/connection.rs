@@ -1,5 +1,6 @@
 //! One accepted connection, from its first byte to its last.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +25,10 @@ use crate::wire::Wire;
 /// answered with the host's envelope; hyper's own answer has no body.
 const HARD_HEAD_BYTES: usize = 256 * 1024;
 
+/// Headers of a request over HTTP/1 that another server has read: as many as hyper lets
+/// that one read, which are 100, and what it adds.
+const MAX_HEADERS_BEHIND: usize = 116;
+
 /// How often a silent peer is probed: TCP after a minute, HTTP/2 by pings.
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -34,10 +40,22 @@ pub(crate) struct Ends {
     pub(crate) cut: CancellationToken,
 }
 
-/// Makes hyper's builder for a listener.
-pub(crate) fn builder(config: &HttpConfig) -> auto::Builder<StreamExecutor> {
+/// Who the clients of a server are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clientele {
+    /// Anybody who reaches its listener.
+    Anybody,
+    /// Another server, which has looked at requests already.
+    Server,
+}
+
+/// Makes hyper's builder for a server.
+pub(crate) fn builder(config: &HttpConfig, clientele: Clientele) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(StreamExecutor::new(config.write_timeout));
     // Half-open connections are taken as closed: see the crate's documentation.
+    if clientele == Clientele::Server {
+        builder.http1().max_headers(MAX_HEADERS_BEHIND);
+    }
     builder.http1().half_close(false).max_buf_size(HARD_HEAD_BYTES.max(config.max_header_bytes.saturating_mul(2)));
     builder
         .http2()
@@ -50,14 +68,16 @@ pub(crate) fn builder(config: &HttpConfig) -> auto::Builder<StreamExecutor> {
 }
 
 /// Serves `stream` until it ends, is idle or slow for too long, or is ended.
-pub(crate) async fn serve<H: Handler>(
+pub(crate) async fn serve<H, S>(
     shared: Arc<Shared<H>>,
     builder: Arc<auto::Builder<StreamExecutor>>,
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: S,
+    peer: impl Display,
     ends: Ends,
-) {
-    prepare(&stream, peer);
+) where
+    H: Handler,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let activity = Activity::new();
     let wire = Wire::new(stream, activity.clone(), shared.config.write_timeout);
     let service = {
@@ -117,7 +137,7 @@ enum Ending {
 
 /// Tokens are small: they must not wait to be sent together. A peer that lost
 /// its power must be noticed although nothing is sent to it.
-fn prepare(stream: &TcpStream, peer: SocketAddr) {
+pub(crate) fn prepare(stream: &TcpStream, peer: SocketAddr) {
     let keepalive = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_AFTER / 4);
     let set = stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&keepalive));
     if let Err(error) = set {

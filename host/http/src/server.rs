@@ -1,20 +1,21 @@
-//! The listener: binds, accepts, and drains.
+//! The server: where its connections come from, how they are let in, and the drain.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 use http::header::HeaderValue;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use tracing::Level;
 
 use crate::clients::Clients;
 use crate::config::HttpConfig;
-use crate::connection::{self, Ends};
+use crate::connection::{self, Clientele, Ends};
 use crate::error::{BindError, HostError};
 use crate::handler::Handler;
 use crate::lifecycle::{Phase, Readiness, ShutdownSignal};
@@ -32,11 +33,17 @@ const REFUSALS: usize = 64;
 /// How long a refused connection is kept for its answer to arrive.
 const REFUSAL_TIME: Duration = Duration::from_millis(500);
 
-/// A bound listener, not yet accepting.
+/// Where connections come from.
+#[derive(Debug)]
+enum Source {
+    Listener { listener: TcpListener, local: SocketAddr },
+    Given(mpsc::Receiver<UnixStream>),
+}
+
+/// A server with a source of connections, not yet accepting any.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
-    local: SocketAddr,
+    source: Source,
     config: HttpConfig,
     metrics: HttpMetrics,
     readiness: Readiness,
@@ -58,14 +65,25 @@ impl Server {
     pub async fn bind(addr: SocketAddr, config: HttpConfig) -> Result<Self, BindError> {
         let listener = TcpListener::bind(addr).await.map_err(|source| BindError::new(addr, source))?;
         let local = listener.local_addr().map_err(|source| BindError::new(addr, source))?;
-        Ok(Self {
-            listener,
-            local,
+        Ok(Self::new(Source::Listener { listener, local }, config))
+    }
+
+    /// Serves connections that it is given by another server, which stands in front and
+    /// has bounded their clients; the number of connections is not bounded here. Where
+    /// nobody is left to give any, it goes on until it is told to end.
+    #[must_use]
+    pub fn behind(connections: mpsc::Receiver<UnixStream>, config: HttpConfig) -> Self {
+        Self::new(Source::Given(connections), config)
+    }
+
+    fn new(source: Source, config: HttpConfig) -> Self {
+        Self {
+            source,
             config,
             metrics: HttpMetrics::default(),
             readiness: Readiness::new(Phase::Ready),
             log: Level::INFO,
-        })
+        }
     }
 
     /// Counts into `metrics`.
@@ -91,9 +109,12 @@ impl Server {
         self
     }
 
-    /// The address really bound.
-    pub fn local_addr(&self) -> SocketAddr {
-        self.local
+    /// The address really bound, if it has a listener.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        match &self.source {
+            Source::Listener { local, .. } => Some(*local),
+            Source::Given(_) => None,
+        }
     }
 
     /// Serves until `signal` says otherwise and the drain is over.
@@ -101,10 +122,14 @@ impl Server {
     /// Dropping the future closes the listener and lets open connections go
     /// on; use the signal instead.
     pub async fn serve<H: Handler>(self, handler: H, signal: ShutdownSignal) -> DrainReport {
-        let local =
-            HeaderValue::from_str(&self.local.to_string()).unwrap_or_else(|_| HeaderValue::from_static("localhost"));
+        let local = self.local_addr().and_then(|local| HeaderValue::from_str(&local.to_string()).ok());
+        let local = local.unwrap_or_else(|| HeaderValue::from_static("localhost"));
+        let clientele = match &self.source {
+            Source::Listener { .. } => Clientele::Anybody,
+            Source::Given(_) => Clientele::Server,
+        };
         let accepting = Accepting {
-            builder: Arc::new(connection::builder(&self.config)),
+            builder: Arc::new(connection::builder(&self.config, clientele)),
             // More than a semaphore can count is as good as no limit.
             slots: Arc::new(Semaphore::new(self.config.max_connections.min(Semaphore::MAX_PERMITS))),
             clients: Clients::default(),
@@ -120,7 +145,7 @@ impl Server {
                 local,
             }),
         };
-        accepting.run(self.listener, signal).await
+        accepting.run(self.source, signal).await
     }
 }
 
@@ -135,18 +160,18 @@ struct Accepting<H> {
 }
 
 impl<H: Handler> Accepting<H> {
-    async fn run(self, listener: TcpListener, signal: ShutdownSignal) -> DrainReport {
+    async fn run(self, mut source: Source, signal: ShutdownSignal) -> DrainReport {
         tokio::select! {
-            () = self.accept(&listener) => {}
+            () = self.accept(&mut source) => {}
             () = signal.drain.cancelled() => {}
         }
         self.shared.readiness.set(Phase::Draining);
         tokio::select! {
-            () = self.accept(&listener) => {}
+            () = self.accept(&mut source) => {}
             () = tokio::time::sleep(self.shared.config.lame_duck) => {}
             () = signal.cut.cancelled() => {}
         }
-        drop(listener);
+        drop(source);
         self.ends.graceful.cancel();
         self.tasks.close();
         tokio::select! {
@@ -161,15 +186,21 @@ impl<H: Handler> Accepting<H> {
     }
 
     /// Accepts for ever.
-    async fn accept(&self, listener: &TcpListener) {
+    async fn accept(&self, source: &mut Source) {
         loop {
-            match listener.accept().await {
-                Ok((stream, peer)) => self.admit(stream, peer),
-                Err(error) if is_about_one_connection(&error) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept connections; trying again");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+            match source {
+                Source::Listener { listener, .. } => match listener.accept().await {
+                    Ok((stream, peer)) => self.admit(stream, peer),
+                    Err(error) if is_about_one_connection(&error) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept connections; trying again");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Source::Given(connections) => match connections.recv().await {
+                    Some(stream) => self.open(stream, "the server in front", ()),
+                    None => std::future::pending().await,
+                },
             }
         }
     }
@@ -189,11 +220,20 @@ impl<H: Handler> Accepting<H> {
             }
             return;
         };
+        connection::prepare(&stream, peer);
+        self.open(stream, peer, slot);
+    }
+
+    /// Serves a connection, with the place that it takes.
+    fn open<S>(&self, stream: S, peer: impl Display + Send + 'static, place: impl Send + 'static)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let open = OpenConnection::new(self.shared.metrics.clone());
         let (shared, builder, ends) = (self.shared.clone(), self.builder.clone(), self.ends.clone());
         self.tasks.spawn(async move {
             connection::serve(shared, builder, stream, peer, ends).await;
-            drop((open, slot));
+            drop((open, place));
         });
     }
 }

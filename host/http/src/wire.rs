@@ -1,4 +1,4 @@
-//! A TCP stream that notes what arrives and gives up on clients that do not
+//! A stream that notes what arrives and gives up on clients that do not
 //! take what is sent.
 
 use std::io::{self, IoSlice};
@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use crate::activity::Activity;
@@ -18,8 +17,8 @@ const HTTP2_PREFACE: &[u8] = b"PRI";
 
 /// The stream under hyper.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    stream: TcpStream,
+pub(crate) struct Wire<S> {
+    stream: S,
     activity: Activity,
     protocol: Protocol,
     write_timeout: Duration,
@@ -33,8 +32,8 @@ enum Protocol {
     Http2,
 }
 
-impl Wire {
-    pub(crate) fn new(stream: TcpStream, activity: Activity, write_timeout: Duration) -> Self {
+impl<S> Wire<S> {
+    pub(crate) fn new(stream: S, activity: Activity, write_timeout: Duration) -> Self {
         Self { stream, activity, protocol: Protocol::Unknown, write_timeout, stalled: None }
     }
 
@@ -74,7 +73,7 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -83,7 +82,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, written)

@@ -152,15 +152,7 @@ impl Books {
         let mut period = (None, None);
         for (index, line) in text.lines().enumerate() {
             let damaged = |why: String| BooksError::Damaged { path: path.clone(), line: index + 1, why };
-            let line: Line = serde_json::from_str(line).map_err(|error| damaged(error.to_string()))?;
-            let tenant: TenantName = line.tenant.parse().map_err(|error| damaged(format!("{error}")))?;
-            let mut usage = Usage::default();
-            for counter in Counter::all() {
-                // One that an older version did not count is not there.
-                let Some(value) = line.counters.get(counter.name()) else { continue };
-                let value = value.as_u64().ok_or_else(|| damaged(format!("`{}` is no count", counter.name())))?;
-                usage.set(counter, value);
-            }
+            let (line, tenant, usage) = read_line(line).map_err(damaged)?;
             totals.raise(tenant, line.component.into(), usage);
             period = (Some(line.from), Some(line.to));
         }
@@ -187,6 +179,33 @@ impl Books {
         // The new name is in the folder, which has to be synced, too.
         File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(file_error(&self.dir))
     }
+}
+
+/// A line, whose it is, and its counters; or what is wrong with it.
+fn read_line(text: &str) -> Result<(Line, TenantName, Usage), String> {
+    let line: Line = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let tenant: TenantName = line.tenant.parse().map_err(|error| format!("{error}"))?;
+    let mut usage = Usage::default();
+    for counter in Counter::all() {
+        // One that an older version did not count is not there.
+        let Some(value) = line.counters.get(counter.name()) else { continue };
+        let value = value.as_u64().ok_or_else(|| format!("`{}` is no count", counter.name()))?;
+        usage.set(counter, value);
+    }
+    Ok((line, tenant, usage))
+}
+
+/// Lines that another process made by [`json_lines`], as totals.
+///
+/// # Errors
+/// One of them is none; the text says which and why.
+pub fn read_json_lines(text: &str) -> Result<Totals, String> {
+    let mut totals = Totals::default();
+    for (index, line) in text.lines().enumerate() {
+        let (line, tenant, usage) = read_line(line).map_err(|why| format!("line {}: {why}", index + 1))?;
+        totals.add(tenant, line.component.into(), usage);
+    }
+    Ok(totals)
 }
 
 fn closed_name(began: u64) -> String {

@@ -114,3 +114,15 @@ fn counters_of_other_versions_are_no_damage() {
     fs::write(dir.path().join(CURRENT), text).unwrap();
     assert_eq!(requests(&Books::open(dir.path(), PERIOD).unwrap().1), 4);
 }
+
+#[test]
+fn lines_of_another_process_are_added() {
+    let mut sum = totals(1);
+    let lines = json_lines(&totals(2), 0, 1);
+    for (tenant, component, usage) in read_json_lines(&lines).unwrap().iter() {
+        sum.add(tenant.clone(), component.clone(), *usage);
+    }
+    assert_eq!((requests(&sum), sum.get("zoo", "openai").get(Counter::TokensOut)), (3, 14));
+    let error = read_json_lines(&format!("{lines}nonsense")).unwrap_err();
+    assert!(error.starts_with("line 4: "), "{error}");
+}

@@ -348,3 +348,22 @@ fn town_with_keys() -> &'static Town {
     static TOWN: std::sync::LazyLock<Town> = std::sync::LazyLock::new(|| town(|_| {}));
     &TOWN
 }
+
+#[test]
+fn of_a_roster_one_class_can_be_served_alone() {
+    let (mine, mine_stored) = Key::generate().unwrap();
+    let (other, other_stored) = Key::generate().unwrap();
+    let class: crate::ClassName = "untrusted".parse().unwrap();
+    let mut roster = Roster::new();
+    let name = |name: &str| name.parse::<TenantName>().unwrap();
+    let of_class = Declared { class: Some(class.clone()), keys: vec![mine_stored], ..Declared::new(name("mine")) };
+    roster.add(of_class).unwrap();
+    roster.add(Declared { keys: vec![other_stored], ..Declared::new(name("other")) }).unwrap();
+    roster.set_anonymous(name("other")).unwrap();
+    let directory = Directory::new(roster.only(&class), &Totals::default(), Arc::new(ManualClock::default()));
+    let show = |key| Presented { key, host: None, path: "/" };
+    let tenant = directory.identify(&show(Some(mine.expose()))).unwrap().tenant;
+    assert_eq!((tenant.name().as_str(), tenant.class()), ("mine", None));
+    assert_eq!(directory.identify(&show(Some(other.expose()))).unwrap_err(), Refusal::UnknownKey);
+    assert_eq!(directory.identify(&show(None)).unwrap_err(), Refusal::NoKey);
+}

@@ -33,6 +33,7 @@
 mod admission;
 mod books;
 mod bucket;
+mod class;
 mod clock;
 mod directory;
 mod host_name;
@@ -47,8 +48,9 @@ mod tenant;
 mod waiting;
 
 pub use admission::{Admission, Admitting};
-pub use books::{Books, BooksError, json_lines};
+pub use books::{Books, BooksError, json_lines, read_json_lines};
 pub use bucket::Bucket;
+pub use class::{ClassName, InvalidClass};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use directory::{Directory, Identity, Presented, Refusal};
 pub use host_name::{HostName, InvalidHost};

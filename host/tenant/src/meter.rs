@@ -291,6 +291,12 @@ impl Totals {
         self.0.iter().map(|(tenant, components)| (tenant, components.iter()))
     }
 
+    /// Adds what a component used somewhere else.
+    pub fn add(&mut self, tenant: TenantName, component: Arc<str>, usage: Usage) {
+        let known = self.0.entry(tenant).or_default().entry(component).or_default();
+        *known = known.plus(usage);
+    }
+
     /// Sets each counter that is greater than before.
     pub(crate) fn raise(&mut self, tenant: TenantName, component: Arc<str>, usage: Usage) {
         let known = self.0.entry(tenant).or_default().entry(component).or_default();

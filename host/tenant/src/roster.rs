@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::class::ClassName;
 use crate::host_name::HostName;
 use crate::key::{KeyId, KeyRing, StoredKey};
 use crate::limit::Limits;
@@ -70,6 +71,9 @@ impl fmt::Display for TenantName {
 pub struct Declared {
     /// Its name.
     pub name: TenantName,
+    /// The class in whose process it is served; None for the process that its requests
+    /// come to.
+    pub class: Option<ClassName>,
     /// Its part of the whole where several want more than there is, beside the
     /// weights of the others.
     pub weight: NonZeroU32,
@@ -92,6 +96,7 @@ impl Declared {
     pub fn new(name: TenantName) -> Self {
         Self {
             name,
+            class: None,
             weight: NonZeroU32::MIN,
             hosts: Vec::new(),
             prefix: None,
@@ -207,6 +212,19 @@ impl Roster {
         }
         self.tenants.insert(name.clone(), tenant);
         Ok(())
+    }
+
+    /// The same for the process of a class: with the tenants of that class only, who are
+    /// those that its requests come to, and of the others nothing, their keys included.
+    #[must_use]
+    pub fn only(&self, class: &ClassName) -> Self {
+        let mut only = Self::new();
+        for tenant in self.tenants.values().filter(|tenant| tenant.class.as_ref() == Some(class)) {
+            // What was unlike among all is so among some.
+            let _ = only.add(Declared { class: None, ..tenant.clone() });
+        }
+        only.anonymous = self.anonymous.clone().filter(|name| only.tenants.contains_key(name));
+        only
     }
 
     /// Lets requests without a key belong to a tenant.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::admission::{Admission, Admitting};
 use crate::bucket::Bucket;
+use crate::class::ClassName;
 use crate::clock::{Clock, SystemClock};
 use crate::ledger::Ledger;
 use crate::limit::{Ceiling, Exceeded, Limits, Rate, Stock};
@@ -20,6 +21,7 @@ use crate::roster::{Declared, TenantName};
 #[derive(Debug)]
 pub struct Tenant {
     name: TenantName,
+    class: Option<ClassName>,
     weight: NonZeroU32,
     models: Option<BTreeSet<String>>,
     ledger: Arc<Ledger>,
@@ -27,7 +29,13 @@ pub struct Tenant {
 
 impl Tenant {
     pub(crate) fn new(declared: &Declared, ledger: Arc<Ledger>) -> Self {
-        Self { name: declared.name.clone(), weight: declared.weight, models: declared.models.clone(), ledger }
+        Self {
+            name: declared.name.clone(),
+            class: declared.class.clone(),
+            weight: declared.weight,
+            models: declared.models.clone(),
+            ledger,
+        }
     }
 
     /// The one owner of a machine for which no tenants are declared. Nothing limits it
@@ -51,6 +59,12 @@ impl Tenant {
     #[must_use]
     pub fn name(&self) -> &TenantName {
         &self.name
+    }
+
+    /// The class in whose process it is served, if that is not this one.
+    #[must_use]
+    pub fn class(&self) -> Option<&ClassName> {
+        self.class.as_ref()
     }
 
     /// Its part of the whole, beside the weights of the others.

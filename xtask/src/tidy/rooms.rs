@@ -62,6 +62,8 @@ const ROOMS: &[Room] = &[
     },
     // Reads no component: what it asks for is told by the caller.
     Room { name: "nala-deploy", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
+    // Moves bytes between processes; whose they are is not its to say.
+    Room { name: "nala-class", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // The client of registries brings hyper; a server of its own it must not have.
     Room { name: "nala-oci", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // What is wanted is said in the words of manifests.
@@ -81,6 +83,7 @@ const ROOMS: &[Room] = &[
             "nala-sandbox",
             "nala-tenant",
             "nala-compose",
+            "nala-class",
             "nala-deploy",
             "nala-oci",
             "nala-fetch",
@@ -101,6 +104,7 @@ const ROOMS: &[Room] = &[
             "nala-machine",
             "nala-models",
             "nala-tenant",
+            "nala-class",
             "nala-deploy",
             "nala-oci",
             "nala-fetch",

@@ -65,6 +65,8 @@ impl Code {
             Self::Named(fetched) => Some(fetched),
             Self::Sent(_) => None,
         };
-        fetched.into_iter().flat_map(|all| all.components.values().chain(all.dependencies.values()).map(PathBuf::as_path))
+        fetched
+            .into_iter()
+            .flat_map(|all| all.components.values().chain(all.dependencies.values()).map(PathBuf::as_path))
     }
 }

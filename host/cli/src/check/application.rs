@@ -111,9 +111,8 @@ fn components(application: &Application, args: &CheckArgs, console: Console) -> 
 fn is_there(application: &Application, code: &Code, id: &str, component: &Component) -> bool {
     let mut dependencies = component.dependencies.iter();
     code.of(id, component).is_some_and(Path::is_file)
-        && dependencies.all(|(name, dependency)| {
-            code.of_dependency(application, id, name, dependency).is_some_and(Path::is_file)
-        })
+        && dependencies
+            .all(|(name, dependency)| code.of_dependency(application, id, name, dependency).is_some_and(Path::is_file))
 }
 
 fn one(runtime: &Runtime, application: &Application, code: &Code, id: &str, component: &Component) -> Vec<Diagnostic> {

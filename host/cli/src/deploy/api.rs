@@ -11,16 +11,18 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use nala_class::Door;
 use nala_deploy::{AppName, Component, Manifest, TenantName, Version};
 use nala_http::{AdminHandler, Handler, HostError, RequestBody, ResponseBody};
-use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, json_lines};
+use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, Totals, json_lines};
 
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
 pub(crate) use self::pulls::Registries;
 use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
-use crate::tenancy::bearer;
+use crate::classes::Classes;
+use crate::tenancy::{Tenancy, bearer};
 
 /// Probes and metrics for everybody who reaches the listener, the rest for those with
 /// a key.
@@ -28,17 +30,26 @@ pub(crate) struct Managed {
     open: AdminHandler,
     keys: KeyRing<()>,
     registries: Option<Registries>,
+    tenancy: Tenancy,
+    /// Who is asked about tenants that are not served in this process.
+    classes: Classes,
     deployments: std::sync::OnceLock<Arc<Deployments>>,
 }
 
 impl Managed {
-    pub(crate) fn new(open: AdminHandler, keys: Vec<StoredKey>, registries: Option<Registries>) -> Self {
+    pub(crate) fn new(
+        open: AdminHandler,
+        keys: Vec<StoredKey>,
+        registries: Option<Registries>,
+        tenancy: Tenancy,
+        classes: Classes,
+    ) -> Self {
         let mut ring = KeyRing::default();
         for key in keys {
             // One that is there twice is one key.
             let _ = ring.add(key, ());
         }
-        Self { open, keys: ring, registries, deployments: std::sync::OnceLock::new() }
+        Self { open, keys: ring, registries, tenancy, classes, deployments: std::sync::OnceLock::new() }
     }
 
     /// From now on applications can be deployed.
@@ -66,19 +77,49 @@ impl Managed {
     }
 }
 
+impl Managed {
+    /// Probes and metrics, with what the processes of classes say of themselves.
+    async fn probed(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        match request.uri().path() {
+            _ if self.classes.is_empty() || !is_read => self.open.handle(request).await,
+            "/readyz" => {
+                // A class that is away keeps nobody else from being served.
+                let phase = self.open.phase().as_str();
+                let status = self.open.handle(request).await?.status();
+                json(status, &serde_json::json!({ "status": phase, "classes": self.classes.phases().await }))
+            }
+            "/metrics" => Ok(AdminHandler::answer(self.classes.metrics(&self.open.exposition()?).await)),
+            _ => self.open.handle(request).await,
+        }
+    }
+}
+
 impl Handler for Managed {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
         let Some(asked) = Asked::of(request.method(), request.uri()) else {
-            return self.open.handle(request).await;
+            return self.probed(request).await;
         };
         let (parts, body) = request.into_parts();
         let by = self.authorised(&parts)?;
+        if let Ok(asked) = &asked
+            && let Some(tenant) = asked.tenant()
+            && let Some(class) = self.tenancy.class_of(tenant.as_str())
+        {
+            // As it came, with its key: that process has the same ones.
+            return self.classes.forward(&class, Door::Operator, Request::from_parts(parts, body)).await;
+        }
         let Some(deployments) = self.deployments.get().cloned() else {
             let text = "Applications can be deployed when the host has started, has tenants (--config) and a folder \
                         for what is kept (--state-dir).";
             return Err(HostError::new(StatusCode::SERVICE_UNAVAILABLE, "not_managed", text));
         };
         let asked = asked?;
+        if asked == Asked::Usage && !self.classes.is_empty() {
+            let authorization = parts.headers.get(AUTHORIZATION).cloned();
+            let totals = deployments.directory.totals();
+            return Ok(usage(&self.classes.add_usage(totals, &self.tenancy, authorization).await?));
+        }
         let most = match asked.tenant() {
             Some(name) => limits(&*tenant(&deployments, name)?).component_bytes,
             None => 0,
@@ -98,6 +139,14 @@ impl Handler for Managed {
             Err(HostError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "The work ended unexpectedly."))
         })
     }
+}
+
+/// What was used, a line for each component of each tenant.
+fn usage(totals: &Totals) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::full(json_lines(totals, 0, unix_s())));
+    let lines = http::HeaderValue::from_static("application/jsonl");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, lines);
+    response
 }
 
 async fn gather(body: RequestBody, most: u64) -> Result<bytes::Bytes, HostError> {
@@ -127,13 +176,7 @@ fn answer(
     by: &str,
 ) -> Result<Response<ResponseBody>, HostError> {
     match asked {
-        Asked::Usage => {
-            let lines = json_lines(&deployments.directory.totals(), 0, unix_s());
-            let mut response = Response::new(ResponseBody::full(lines));
-            let lines = http::HeaderValue::from_static("application/jsonl");
-            response.headers_mut().insert(http::header::CONTENT_TYPE, lines);
-            Ok(response)
-        }
+        Asked::Usage => Ok(usage(&deployments.directory.totals())),
         Asked::Tenants => {
             let names: Vec<String> =
                 deployments.directory.tenants().iter().map(|tenant| tenant.name().as_str().to_owned()).collect();

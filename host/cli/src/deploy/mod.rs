@@ -90,6 +90,9 @@ impl Deployments {
         let composer = Composer::new(folder)?;
         let deployments = Self { state, directory, preparing, models, compiler, composer, served: RwLock::default() };
         for listed in deployments.state.list(None) {
+            if deployments.is_served_elsewhere(listed.tenant.as_str()) {
+                continue;
+            }
             let version = deployments.state.current(&listed.tenant, &listed.app);
             let served = version.map_err(anyhow::Error::from).and_then(|version| {
                 let loaded = deployments.load(&listed.app, &version)?;
@@ -105,6 +108,12 @@ impl Deployments {
             }
         }
         Ok(Arc::new(deployments))
+    }
+
+    /// Whether a tenant is of a class, whose process has what it deploys. What it has
+    /// deployed here before it came into the class stays, and is not served.
+    fn is_served_elsewhere(&self, tenant: &str) -> bool {
+        self.directory.tenant(tenant).is_some_and(|tenant| tenant.class().is_some())
     }
 
     /// Who answers a path for a tenant.

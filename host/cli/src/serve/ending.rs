@@ -8,6 +8,7 @@ use nala_http::Shutdown;
 use tokio::time::{sleep, timeout};
 
 use crate::args::HttpArgs;
+use crate::classes::{self, Classes};
 use crate::console::Console;
 use crate::signals::Signals;
 
@@ -28,9 +29,11 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn of(args: &HttpArgs) -> Self {
+    pub(super) fn of(args: &HttpArgs, classes: &Classes) -> Self {
         let responses = args.drain_deadline;
-        Self { responses, all: Duration::from_secs(responses.saturating_add(args.lame_duck)).saturating_add(GRACE) }
+        let others = if classes.is_empty() { Duration::ZERO } else { classes::GRACE };
+        let drain = Duration::from_secs(responses.saturating_add(args.lame_duck));
+        Self { responses, all: drain.saturating_add(GRACE).saturating_add(others) }
     }
 }
 

@@ -39,6 +39,10 @@ impl Collector for TenantMetrics {
         let mut held =
             encoder.encode_descriptor("tenant_held", "What tenants hold at the moment", None, MetricType::Gauge)?;
         for (tenant, stock, amount, _limit) in directory.levels() {
+            // Those of a class hold what they hold in its process.
+            if self.0.class_of(tenant.as_str()).is_some() {
+                continue;
+            }
             let what = nala_tenant::Limit::Stock(stock).row().name.to_owned();
             let labels = [("tenant", tenant.as_str().to_owned()), ("what", what)];
             let amount = i64::try_from(amount).unwrap_or(i64::MAX);

@@ -12,10 +12,10 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{StatusCode, Uri};
 use nala_http::HostError;
-use nala_tenant::{Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
+use nala_tenant::{ClassName, Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
 
 pub(crate) use collector::TenantMetrics;
-pub(crate) use open::Opened;
+pub(crate) use open::{Doors, Follow, Opened};
 pub(crate) use presented::bearer;
 pub(crate) use usage::{USAGE_PATH, answer as answer_usage};
 
@@ -35,19 +35,66 @@ impl Tenancy {
         Self::Sole(Tenant::sole())
     }
 
-    /// Whose a request is. Its head is changed to what the handler is to see: without
-    /// the key, and without the tenant's prefix.
+    /// Whose a request is.
     ///
     /// # Errors
     /// It is nobody's.
-    pub(crate) fn identify(&self, parts: &mut Parts) -> Result<Arc<Tenant>, HostError> {
+    pub(crate) fn identify(&self, parts: &Parts) -> Result<Identified, HostError> {
         let directory = match self {
-            Self::Sole(tenant) => return Ok(Arc::clone(tenant)),
+            Self::Sole(tenant) => return Ok(Identified::Sole(Arc::clone(tenant))),
             Self::Declared(directory) => directory,
         };
-        let key = presented::take_key(&mut parts.headers);
+        let key = presented::key(&parts.headers);
         let shown = Presented { key: key.as_deref(), host: presented::host(parts), path: parts.uri.path() };
-        let Identity { tenant, path_prefix } = directory.identify(&shown).map_err(refused)?;
+        directory.identify(&shown).map(Identified::Declared).map_err(refused)
+    }
+
+    /// Whether there is a tenant of this name.
+    pub(crate) fn knows(&self, tenant: &str) -> bool {
+        match self {
+            Self::Sole(sole) => sole.name().as_str() == tenant,
+            Self::Declared(directory) => directory.tenant(tenant).is_some(),
+        }
+    }
+
+    /// In which class's process a tenant is served, if that is not this one.
+    pub(crate) fn class_of(&self, tenant: &str) -> Option<ClassName> {
+        match self {
+            Self::Sole(_) => None,
+            Self::Declared(directory) => directory.tenant(tenant)?.class().cloned(),
+        }
+    }
+}
+
+/// Whose a request is, before anything of it was changed.
+#[derive(Debug)]
+pub(crate) enum Identified {
+    /// The one owner's, who shows nothing.
+    Sole(Arc<Tenant>),
+    /// That of somebody who has shown it.
+    Declared(Identity),
+}
+
+impl Identified {
+    /// In which class's process it is answered, if that is not this one.
+    pub(crate) fn class(&self) -> Option<&ClassName> {
+        match self {
+            Self::Sole(_) => None,
+            Self::Declared(identity) => identity.tenant.class(),
+        }
+    }
+
+    /// Its owner. Its head is changed to what the handler is to see: without the key,
+    /// and without the tenant's prefix.
+    ///
+    /// # Errors
+    /// What is left of the target is none.
+    pub(crate) fn enter(self, parts: &mut Parts) -> Result<Arc<Tenant>, HostError> {
+        let Identity { tenant, path_prefix } = match self {
+            Self::Sole(tenant) => return Ok(tenant),
+            Self::Declared(identity) => identity,
+        };
+        presented::remove_key(&mut parts.headers);
         if path_prefix > 0 {
             parts.uri = without_prefix(&parts.uri, path_prefix)?;
         }
@@ -109,12 +156,12 @@ mod tests {
     fn a_request_without_a_key_is_nobodys() {
         let operator = Operator::parse(FILE, None, Path::new("")).unwrap();
         let tenancy = Tenancy::Declared(directory(operator.roster, &Totals::default()));
-        let (mut parts, ()) = Request::get("/t/acme/v1/models").body(()).unwrap().into_parts();
-        let error = tenancy.identify(&mut parts).unwrap_err();
+        let (parts, ()) = Request::get("/t/acme/v1/models").body(()).unwrap().into_parts();
+        let error = tenancy.identify(&parts).unwrap_err();
         assert_eq!((error.status().as_u16(), error.code()), (401, "missing_api_key"));
         let wrong = Request::get("/v1/models").header("authorization", "Bearer nala_0_0").body(()).unwrap();
-        let (mut parts, ()) = wrong.into_parts();
-        let error = tenancy.identify(&mut parts).unwrap_err();
+        let (parts, ()) = wrong.into_parts();
+        let error = tenancy.identify(&parts).unwrap_err();
         assert_eq!((error.status().as_u16(), error.code()), (401, "invalid_api_key"));
         assert!(!format!("{error}").contains("nala_0_0"));
     }
@@ -124,7 +171,8 @@ mod tests {
         let tenancy = Tenancy::sole();
         let request = Request::get("/x").header("authorization", "Bearer mine").body(()).unwrap();
         let (mut parts, ()) = request.into_parts();
-        assert_eq!(tenancy.identify(&mut parts).unwrap().name().as_str(), "local");
+        let identified = tenancy.identify(&parts).unwrap();
+        assert_eq!(identified.enter(&mut parts).unwrap().name().as_str(), "local");
         assert_eq!(parts.headers["authorization"], "Bearer mine");
     }
 

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nala_manifest::operator::Operator;
-use nala_tenant::{Books, Directory, StoredKey, Totals};
+use nala_class::Link;
+use nala_manifest::operator::{Class, Operator};
+use nala_tenant::{Books, ClassName, Directory, StoredKey, Totals};
 use tokio_util::sync::CancellationToken;
 
 use super::Tenancy;
 use super::reload::{self, Reload};
 use crate::args::ServeArgs;
-use crate::console::Console;
+use crate::classes::{self, Keepers};
+use crate::console::{Console, Help};
 use crate::deploy::Registries;
 use crate::wall::Connect;
 
@@ -22,11 +24,26 @@ const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALH
 /// How long a period of the books is.
 const PERIOD: Duration = Duration::from_secs(3600);
 
+/// Where requests come from.
+pub(crate) enum Doors {
+    /// Listeners of this process.
+    Listen {
+        requests: SocketAddr,
+        /// The operator's.
+        admin: Option<SocketAddr>,
+    },
+    /// The host that has this class, and this process for it.
+    Link { link: Link, class: Class },
+}
+
 /// What the operator has said, read before anything is bound.
 pub(crate) struct Opened {
     pub(crate) tenancy: Tenancy,
-    pub(crate) listen: SocketAddr,
-    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) doors: Doors,
+    /// The classes that have a process of their own, when this is not one.
+    pub(crate) classes: Vec<Class>,
+    /// Those processes, once there are any.
+    pub(crate) keepers: Keepers,
     /// Who may manage the host.
     pub(crate) admin_keys: Vec<StoredKey>,
     /// Out of which registries they may deploy.
@@ -36,10 +53,11 @@ pub(crate) struct Opened {
     /// The files that were read, and are read again.
     pub(crate) files: Vec<PathBuf>,
     /// Follows the file, and keeps the books.
-    follow: Option<Follow>,
+    pub(crate) follow: Option<Follow>,
 }
 
-struct Follow {
+/// What is followed once the host serves.
+pub(crate) struct Follow {
     directory: Arc<Directory>,
     reload: Reload,
     books: Option<Books>,
@@ -71,10 +89,14 @@ impl Opened {
     pub(crate) fn read(args: &ServeArgs, console: Console) -> anyhow::Result<Self> {
         let operator = args.config.as_deref().map(Operator::read).transpose()?;
         let Some(operator) = operator else {
+            if let Some(class) = &args.class {
+                return Err(unknown_class(class));
+            }
             return Ok(Self {
                 tenancy: Tenancy::sole(),
-                listen: args.listen.unwrap_or(LISTEN),
-                admin: args.admin_listen,
+                doors: Doors::Listen { requests: args.listen.unwrap_or(LISTEN), admin: args.admin_listen },
+                classes: Vec::new(),
+                keepers: Keepers::default(),
                 admin_keys: Vec::new(),
                 registries: None,
                 state: args.state_dir.clone(),
@@ -82,22 +104,48 @@ impl Opened {
                 follow: None,
             });
         };
-        for warning in &operator.warnings {
-            console.warn(&warning.to_string());
-        }
         let state = args.state_dir.clone().or_else(|| operator.state_dir.clone());
+        match &args.class {
+            None => {
+                for warning in &operator.warnings {
+                    console.warn(&warning.to_string());
+                }
+                let requests = args.listen.or(operator.listen.http).unwrap_or(LISTEN);
+                let admin = args.admin_listen.or(operator.listen.admin);
+                Self::declared(args, operator, Doors::Listen { requests, admin }, state)
+            }
+            Some(name) => {
+                let class = operator.classes.iter().find(|class| class.name == *name).cloned();
+                let class = class.ok_or_else(|| unknown_class(name))?;
+                let state = state.map(|state| classes::folder(&state, name));
+                Self::declared(args, operator, Doors::Link { link: Link::from_stdin()?, class }, state)
+            }
+        }
+    }
+
+    fn declared(args: &ServeArgs, operator: Operator, doors: Doors, state: Option<PathBuf>) -> anyhow::Result<Self> {
         let (books, totals) = state.as_deref().map(books).transpose()?.unzip();
-        let listen = args.listen.or(operator.listen.http).unwrap_or(LISTEN);
-        let admin = args.admin_listen.or(operator.listen.admin);
         let files = operator.files().to_vec();
-        let admin_keys = operator.admin_keys;
         let registries = Registries::open(&operator.registries)?;
-        let directory = super::directory(operator.roster, &totals.unwrap_or_default());
+        let (roster, classes) = match &doors {
+            Doors::Listen { .. } => (operator.roster, operator.classes),
+            Doors::Link { class, .. } => (operator.roster.only(&class.name), Vec::new()),
+        };
+        let directory = super::directory(roster, &totals.unwrap_or_default());
         let file = args.config.clone().unwrap_or_default();
-        let reload = Reload::new(&file, &files, Arc::clone(&directory));
-        let tenancy = Tenancy::Declared(Arc::clone(&directory));
-        let follow = Some(Follow { directory, reload, books });
-        Ok(Self { tenancy, listen, admin, admin_keys, registries, state, files, follow })
+        let names = classes.iter().map(|class| class.name.clone()).collect();
+        let reload = Reload::new(&file, &files, Arc::clone(&directory), names, args.class.clone());
+        Ok(Self {
+            tenancy: Tenancy::Declared(Arc::clone(&directory)),
+            doors,
+            classes,
+            keepers: Keepers::default(),
+            admin_keys: operator.admin_keys,
+            registries,
+            state,
+            files,
+            follow: Some(Follow { directory, reload, books }),
+        })
     }
 
     /// Whom components may reach that are not known yet.
@@ -110,14 +158,21 @@ impl Opened {
     pub(crate) fn is_managed(&self) -> bool {
         !self.admin_keys.is_empty() && self.state.is_some()
     }
+}
 
+impl Follow {
     /// Begins to follow the file and to keep the books.
-    pub(crate) fn follow(&mut self) -> Option<Following> {
-        let Follow { directory, reload, books } = self.follow.take()?;
+    pub(crate) fn begin(self) -> Following {
+        let Self { directory, reload, books } = self;
         let end = CancellationToken::new();
         let books = books.map(|books| tokio::spawn(reload::keep(books, directory, end.clone())));
-        Some(Following { end, reload: tokio::spawn(reload.run()), books })
+        Following { end, reload: tokio::spawn(reload.run()), books }
     }
+}
+
+fn unknown_class(name: &ClassName) -> anyhow::Error {
+    let what = format!("the operator's file has no class {name}");
+    Help { what, help: "leave --class out: a host starts the processes of its classes itself".to_owned() }.into()
 }
 
 fn books(state: &Path) -> anyhow::Result<(Books, Totals)> {

@@ -6,10 +6,9 @@ use http::request::Parts;
 /// Where Anthropic's clients put the key.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Takes the key out of the headers: a handler has no use for it, and could give it
-/// away. With several, they must be the same; else the request shows none that is
-/// right.
-pub(super) fn take_key(headers: &mut HeaderMap) -> Option<String> {
+/// The key in the headers. With several, they must be the same; else the request shows
+/// none that is right.
+pub(super) fn key(headers: &HeaderMap) -> Option<String> {
     let mut keys = Vec::new();
     for value in headers.get_all(AUTHORIZATION) {
         let text = value.to_str().unwrap_or_default();
@@ -19,13 +18,18 @@ pub(super) fn take_key(headers: &mut HeaderMap) -> Option<String> {
     for value in headers.get_all(API_KEY) {
         keys.push(value.to_str().unwrap_or_default().trim().to_owned());
     }
-    headers.remove(AUTHORIZATION);
-    headers.remove(API_KEY);
     let first = keys.first().cloned()?;
     match keys.iter().all(|key| *key == first) {
         true => Some(first),
         false => Some(String::new()),
     }
+}
+
+/// Takes the key out of the headers: a handler has no use for it, and could give it
+/// away.
+pub(super) fn remove_key(headers: &mut HeaderMap) {
+    headers.remove(AUTHORIZATION);
+    headers.remove(API_KEY);
 }
 
 /// The key in the value of an `authorization` header that has one: its scheme is Bearer,
@@ -52,7 +56,9 @@ mod tests {
         for (name, value) in headers {
             map.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         }
-        (take_key(&mut map), map.len())
+        let key = super::key(&map);
+        remove_key(&mut map);
+        (key, map.len())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nala_manifest::operator::Operator;
-use nala_tenant::{Books, Directory};
+use nala_tenant::{Books, ClassName, Directory};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +19,10 @@ const WRITE: Duration = Duration::from_secs(5);
 pub(crate) struct Reload {
     path: PathBuf,
     directory: Arc<Directory>,
+    /// The classes that have a process.
+    classes: Vec<ClassName>,
+    /// The class whose process this is.
+    only: Option<ClassName>,
     /// What is watched, and what it looked like.
     seen: Vec<(PathBuf, Option<Look>)>,
 }
@@ -38,8 +42,16 @@ fn looks(files: &[PathBuf]) -> Vec<(PathBuf, Option<Look>)> {
 }
 
 impl Reload {
-    pub(crate) fn new(path: &Path, files: &[PathBuf], directory: Arc<Directory>) -> Self {
-        Self { path: path.to_owned(), directory, seen: looks(files) }
+    /// `classes` are those that have a process of their own, `only` the one whose process
+    /// this is.
+    pub(crate) fn new(
+        path: &Path,
+        files: &[PathBuf],
+        directory: Arc<Directory>,
+        classes: Vec<ClassName>,
+        only: Option<ClassName>,
+    ) -> Self {
+        Self { path: path.to_owned(), directory, classes, only, seen: looks(files) }
     }
 
     /// Looks for as long as the host serves.
@@ -76,12 +88,30 @@ impl Reload {
                 if operator.files() != files {
                     self.seen = looks(operator.files());
                 }
-                self.directory.reload(operator.roster);
+                match &self.only {
+                    Some(class) => self.directory.reload(operator.roster.only(class)),
+                    None => {
+                        self.warn_of_new(&operator);
+                        self.directory.reload(operator.roster);
+                    }
+                }
                 tracing::info!(file = %self.path.display(), "the tenants were read again");
             }
             Err(error) => {
                 tracing::error!(file = %self.path.display(), %error, "the tenants stay as they were: the file is wrong");
             }
+        }
+    }
+}
+
+impl Reload {
+    /// The right to start processes is given up by now.
+    fn warn_of_new(&self, operator: &Operator) {
+        for class in operator.classes.iter().filter(|class| !self.classes.contains(&class.name)) {
+            tracing::warn!(
+                class = class.name.as_str(),
+                "the class is new and has no process until the host is started again; its tenants are told 503"
+            );
         }
     }
 }

@@ -133,9 +133,9 @@ async fn a_lame_duck_still_answers_and_says_so() {
 async fn a_taken_port_is_named_with_the_way_out() {
     let config = HttpConfig::default();
     let first = Server::bind("127.0.0.1:0".parse().unwrap(), config.clone()).await.unwrap();
-    let error = Server::bind(first.local_addr(), config.clone()).await.unwrap_err();
+    let error = Server::bind(first.local_addr().unwrap(), config.clone()).await.unwrap_err();
     assert!(matches!(error, BindError::InUse { .. }), "{error}");
-    assert!(error.to_string().contains(&first.local_addr().to_string()), "{error}");
+    assert!(error.to_string().contains(&first.local_addr().unwrap().to_string()), "{error}");
     let error = Server::bind("203.0.113.7:80".parse().unwrap(), config).await.unwrap_err();
     assert!(error.to_string().contains("no such address"), "{error}");
 }

@@ -33,7 +33,7 @@ pub(crate) async fn start(config: HttpConfig, handler: impl Handler) -> Running 
         .unwrap()
         .with_metrics(metrics.clone())
         .with_readiness(readiness.clone());
-    let addr = server.local_addr();
+    let addr = server.local_addr().unwrap();
     let shutdown = Shutdown::new();
     let task = tokio::spawn(server.serve(handler, shutdown.signal()));
     Running { addr, shutdown, metrics, readiness, task }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod admin;
+mod behind;
 mod disconnect;
 mod drain;
 mod harness;

@@ -6,6 +6,7 @@
 //! than those who set limits; see [`Operator::files`] for reading both again
 //! while the host runs.
 
+mod classes;
 mod error;
 mod keys;
 mod limits;
@@ -27,6 +28,7 @@ use url::Url;
 use self::source::Source;
 use crate::file;
 
+pub use classes::Class;
 pub use error::Error;
 
 /// What `anonymous` says for nobody, and so no tenant's name.
@@ -38,6 +40,8 @@ pub struct Operator {
     /// Who may ask, and what each may use. Without any `[tenant.NAME]` it is
     /// one, `local`, who has the machine alone.
     pub roster: Roster,
+    /// The classes of tenants that have a process of their own, by name.
+    pub classes: Vec<Class>,
     /// Where to listen.
     pub listen: Listen,
     /// By whose keys the host is managed; none lets nobody do so.
@@ -85,6 +89,7 @@ impl Default for Operator {
     fn default() -> Self {
         Self {
             roster: Roster::local(Limits::unlimited()),
+            classes: Vec::new(),
             listen: Listen::default(),
             admin_keys: Vec::new(),
             registries: Vec::new(),
@@ -161,13 +166,16 @@ impl Operator {
             None => keys::Kept::default(),
             Some(file) => keys::Kept::read(Source { file: &file.name, text: &file.text }, &names)?,
         };
+        let classes = classes::read(raw.class, source)?;
         let defaults = &raw.defaults.limits;
         let roster = if names.is_empty() {
             sole(raw.anonymous.as_ref(), limits::read(defaults, Limits::unlimited(), source)?, source)?
         } else {
             let defaults = limits::read(defaults, Limits::default(), source)?;
-            declared(raw.tenant, raw.anonymous.as_ref(), &defaults, &mut kept, source)?
+            declared(raw.tenant, raw.anonymous.as_ref(), &defaults, &classes, &mut kept, source)?
         };
+        let used = roster.tenants().filter_map(|tenant| tenant.class.as_ref()).collect();
+        classes::refuse_empty(&classes, &used, source)?;
         let mut admin_keys = keys::list(raw.admin.keys, source)?;
         admin_keys.append(&mut kept.admin);
         let admin_keys = keys::distinct(admin_keys)?;
@@ -178,6 +186,7 @@ impl Operator {
             .collect();
         Ok(Self {
             roster,
+            classes: classes.into_iter().map(|(_, class)| class).collect(),
             listen: Listen {
                 http: address(raw.listen.http.as_ref(), source)?,
                 admin: address(raw.listen.admin.as_ref(), source)?,
@@ -218,6 +227,7 @@ fn declared(
     tenants: BTreeMap<Spanned<String>, raw::Tenant>,
     anonymous: Option<&Spanned<String>>,
     defaults: &Limits,
+    classes: &[(Spanned<String>, Class)],
     kept: &mut keys::Kept<'_>,
     source: Source<'_>,
 ) -> Result<Roster, Error> {
@@ -230,7 +240,9 @@ fn declared(
             return Err(fail(format!("`{REFUSE}` is what `anonymous` says for nobody, and cannot be a tenant")));
         }
         let others = kept.tenants.remove(name.get_ref()).unwrap_or_default();
-        tenant(parsed, &name, raw, defaults, others, &mut roster, source)?;
+        let class = raw.class.as_ref().map(|class| classes::named(class, classes, source)).transpose()?;
+        let declared = Declared { class, ..Declared::new(parsed) };
+        tenant(declared, &name, raw, defaults, others, &mut roster, source)?;
     }
     let Some(anonymous) = anonymous.filter(|name| name.get_ref() != REFUSE) else { return Ok(roster) };
     let known = || roster.tenants().map(|tenant| tenant.name.to_string()).collect::<Vec<_>>();
@@ -249,10 +261,10 @@ fn declared(
     }
 }
 
-/// Adds one tenant. What belongs to somebody else already is shown where it
+/// Adds one tenant, of whom name and class are known. What belongs to somebody else already is shown where it
 /// stands.
 fn tenant(
-    parsed: TenantName,
+    mut tenant: Declared,
     name: &Spanned<String>,
     raw: raw::Tenant,
     defaults: &Limits,
@@ -260,7 +272,6 @@ fn tenant(
     roster: &mut Roster,
     source: Source<'_>,
 ) -> Result<(), Error> {
-    let mut tenant = Declared::new(parsed);
     tenant.limits = limits::read(&raw.limits, defaults.clone(), source)?;
     tenant.models = raw.models.map(|models| models.into_iter().collect());
     if let Some(weight) = raw.weight {

@@ -22,6 +22,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) defaults: Defaults,
     #[serde(default)]
+    pub(super) class: BTreeMap<Spanned<String>, Class>,
+    #[serde(default)]
     pub(super) tenant: BTreeMap<Spanned<String>, Tenant>,
     #[serde(default)]
     pub(super) listen: Listen,
@@ -46,7 +48,17 @@ pub(super) struct Defaults {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct Class {
+    pub(super) process: Option<Spanned<String>>,
+    pub(super) threads: Option<Spanned<i64>>,
+    pub(super) kv_cells: Option<Spanned<i64>>,
+    pub(super) model_memory: Option<Spanned<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Tenant {
+    pub(super) class: Option<Spanned<String>>,
     pub(super) weight: Option<Spanned<i64>>,
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,

@@ -134,7 +134,7 @@ fn mistakes_are_named_with_place_and_way_out() {
     let (first, third) = (key(2), key(4));
     for (from, to, message, help, line) in [
         ("weight = 2", "weigth = 2", "`weigth` is not known", "did you mean `weight`?", 21),
-        ("weight = 2", "zzz = 2", "`zzz` is not known", "one of `weight`, `hosts`", 21),
+        ("weight = 2", "zzz = 2", "`zzz` is not known", "one of `class`, `weight`, `hosts`", 21),
         ("[state]", "[states]", "`states` is not known", "did you mean `state`?", 13),
         ("requests = 16", "request = 16", "no limit `request`", "did you mean `requests`?", 31),
         ("memory = \"1GiB\"", "memry = \"1GiB\"", "no limit `memry`", "did you mean `memory`?", 18),
@@ -231,6 +231,41 @@ fn anonymous_callers_belong_to_nobody_unless_it_is_said() {
     let keyless = parse(&changed("[tenant.zoo]", "[tenant.empty]\n[tenant.zoo]")).unwrap();
     let warning = keyless.warnings.first().unwrap().to_string();
     assert!(warning.contains("nobody can be the tenant `empty`"), "{warning}");
+}
+
+#[test]
+fn a_class_has_tenants_and_a_process() {
+    let with = |class: &str, of: &str| parse(&format!("{class}\n[tenant.acme]\n{of}\n[tenant.zoo]\n"));
+    let operator = with(
+        "[class.untrusted]\nprocess = \"own\"\nthreads = 2\nkv_cells = 4096\nmodel_memory = \"1GiB\"",
+        "class = \"untrusted\"",
+    )
+    .unwrap();
+    let [class] = &operator.classes[..] else { panic!("{:?}", operator.classes) };
+    assert_eq!((class.threads.unwrap().get(), class.kv_cells.unwrap().get()), (2, 4096));
+    assert_eq!(class.model_memory, Some(1 << 30));
+    assert_eq!(operator.roster.tenant("acme").unwrap().class, Some(class.name.clone()));
+    assert_eq!(operator.roster.tenant("zoo").unwrap().class, None);
+    let own = "[class.untrusted]\nprocess = \"own\"\n";
+    let of = "class = \"untrusted\"";
+    for (class, of, message, help, line) in [
+        ("[class.untrusted]", of, "does not say where", "process = \"own\"", 1),
+        ("[class.untrusted]\nprocess = \"shared\"", of, "`shared` is no process", "process = \"own\"", 2),
+        ("[class.untrusted]\nprocess = 1", of, "invalid type", "docs/tenants.md", 2),
+        ("[class.untrusted]\nproces = \"own\"", of, "`proces` is not known", "did you mean `process`?", 2),
+        ("[class.\"../x\"]\nprocess = \"own\"", of, "a class's name has", "choose another name", 1),
+        (own, "class = \"untrustd\"", "there is no class `untrustd`", "did you mean `untrusted`?", 5),
+        ("", "class = \"x\"", "there is no class `x`", "add a table [class.x]", 3),
+        (own, "", "no tenant is of the class `untrusted`", "or remove the class", 1),
+        (&format!("{own}threads = 0"), of, "`0` is no number for `threads`", "from 1", 3),
+        (&format!("{own}model_memory = 5"), of, "5 is no size for `model_memory`", "4GiB", 3),
+    ] {
+        let error = invalid(with(class, of));
+        assert!(error.message.contains(message) && error.help.contains(help), "{error}");
+        assert_eq!(error.line, line, "{error}");
+    }
+    // Without tenants there is nobody of a class.
+    assert!(invalid(parse(own)).message.contains("no tenant is of the class"));
 }
 
 #[test]
