@@ -52,9 +52,13 @@ fn main() {
         "{} rounds of {} s on each side in turns, {} connections; medians over rounds, times in ms",
         settings.rounds, settings.seconds, settings.connections
     );
-    for (interfaces, guest, flags) in
-        [("WASI 0.2", "hello", &[][..]), ("WASI 0.3", "hello-async", &["-Wcomponent-model-async=y", "-Sp3=y"][..])]
-    {
+    // Each of our requests has an instance of its own. The peer does the same for WASI 0.2;
+    // for 0.3 it gives an instance to many requests, unless it is told not to.
+    for (interfaces, guest, flags) in [
+        ("WASI 0.2", "hello", &[][..]),
+        ("WASI 0.3", "hello-async", &["-Wcomponent-model-async=y", "-Sp3=y", "--max-instance-reuse-count=1"][..]),
+        ("0.3, reused", "hello-async", &["-Wcomponent-model-async=y", "-Sp3=y"][..]),
+    ] {
         beside(&settings, interfaces, &guests::guest("host/wasm/guests", guest), flags);
     }
 }

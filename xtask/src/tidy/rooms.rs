@@ -67,7 +67,7 @@ const ROOMS: &[Room] = &[
     // The client of registries brings hyper; a server of its own it must not have.
     Room { name: "nala-oci", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // What is wanted is said in the words of manifests.
-    Room { name: "nala-fetch", may_use: &["nala-manifest", "nala-oci"], must_not_know: &[WASM, LLAMA] },
+    Room { name: "nala-fetch", may_use: &["nala-manifest", "nala-oci", "nala-tenant"], must_not_know: &[WASM, LLAMA] },
     Room {
         name: "nala-host",
         may_use: &[
