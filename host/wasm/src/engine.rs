@@ -32,8 +32,8 @@ pub struct RuntimeConfig {
     /// The most long texts that are tokenised at a time, over all guests. More
     /// of them wait their turn.
     pub tokenisers: usize,
-    /// Threads that run guests. All but one may be taken by guests that compute
-    /// without end.
+    /// Threads that run guests which compute for long. All but one may be taken by
+    /// guests that compute without end.
     pub guest_threads: usize,
 }
 
