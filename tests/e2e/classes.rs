@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use nala_class::{Door, Keeper, Process};
+use nala_e2e::api::{ask, ask_with};
 use nala_e2e::host::{Host, Turn};
 use nala_e2e::keys::key;
 use nala_e2e::metrics::eventually;
@@ -107,35 +108,6 @@ impl Shared {
         );
         Raw::send(address, &[head.as_bytes(), body.as_bytes()].concat())
     }
-}
-
-/// Asks, with a key or without; gives the status and the body.
-fn ask(method: &str, url: &str, key: &str, kind: &str, body: &[u8]) -> (u16, Value) {
-    let (status, _, body) = ask_with(method, url, &[("authorization", &format!("Bearer {key}"))], kind, body);
-    (status, body)
-}
-
-fn ask_with(
-    method: &str,
-    url: &str,
-    headers: &[(&str, &str)],
-    kind: &str,
-    body: &[u8],
-) -> (u16, ureq::http::HeaderMap, Value) {
-    let mut request = ureq::http::Request::builder().method(method).uri(url);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    if !kind.is_empty() {
-        request = request.header("content-type", kind);
-    }
-    let agent = ureq::Agent::new_with_config(
-        ureq::config::Config::builder().http_status_as_error(false).allow_non_standard_methods(true).build(),
-    );
-    let response = agent.run(request.body(body.to_vec()).unwrap()).expect("the host answers");
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let text = response.into_body().read_to_string().unwrap();
-    (status, headers, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
 fn signal(name: &str, pid: u32) {

@@ -133,7 +133,11 @@ fn runtime(args: &CodeArgs) -> Vec<Setting> {
         setting("instances", instances.to_string(), "requests handled at a time"),
         setting("admission_wait", seconds(admission_wait), "how long a request waits for an instance before a 429"),
         setting("tokenisers", tokenisers.to_string(), "long texts turned into tokens at a time"),
-        setting("guest_threads", guest_threads.to_string(), "threads for components that compute for long, and step back behind others"),
+        setting(
+            "guest_threads",
+            guest_threads.to_string(),
+            "threads for components that compute for long, and step back behind others",
+        ),
         setting("tick", seconds(tick), "grain of CPU limits and of turns between guests"),
         setting("max_memory", mebibytes(max_memory_bytes as u64), "the most memory a component can be given"),
     ]
