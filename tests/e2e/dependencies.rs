@@ -110,10 +110,10 @@ fn what_is_wrong_with_a_dependency_is_told_where_it_is_written() {
         ),
         ("\"test:capabilities\" = { path = \"hello.txt\" }".to_owned(), "cannot be composed"),
         ("\"test:capabilities\" = { path = \"none.wasm\" }".to_owned(), "none.wasm"),
-        ("\"test:capabilities\" = \"1.0.0\"".to_owned(), "path ="),
+        ("\"test:capabilities\" = \"1.0.0\"".to_owned(), "not known which registry"),
         (
             format!("\"test:capabilities\" = {{ url = \"https://x.example/x.wasm\", digest = \"sha256:{digest}\" }}"),
-            "path =",
+            "cannot be fetched",
         ),
     ] {
         manifest(folder.path(), &dependency);

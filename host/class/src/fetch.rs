@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HOST, HeaderValue};
+use http::header::{HOST, HeaderValue};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
 use tokio::time::timeout;
 
-use crate::process::{Away, Door, Process};
+use crate::forward::NoAnswer;
+use crate::process::{Door, Process};
 
 /// How long an answer may take: metrics are scraped every few seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -28,9 +29,9 @@ pub struct Fetched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The process is not there.
+    /// The process is not there, or ended before it answered.
     #[error(transparent)]
-    Away(#[from] Away),
+    NoAnswer(#[from] NoAnswer),
     /// It did not answer in time.
     #[error("the process did not answer within {} s", PATIENCE.as_secs())]
     Late,
@@ -44,13 +45,10 @@ impl Process {
     ///
     /// # Errors
     /// See [`FetchError`].
-    pub async fn fetch(&self, path: &'static str, authorization: Option<HeaderValue>) -> Result<Fetched, FetchError> {
+    pub async fn fetch(&self, path: &'static str) -> Result<Fetched, FetchError> {
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.uri_mut() = http::Uri::from_static(path);
         request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
-        if let Some(authorization) = authorization {
-            request.headers_mut().insert(AUTHORIZATION, authorization);
-        }
         let whole = async {
             let (head, body) = self.forward(Door::Operator, request).await?.into_parts();
             let unusable = |error: &dyn std::fmt::Display| FetchError::Unusable(error.to_string());

@@ -25,10 +25,21 @@ const OF_A_CONNECTION: [HeaderName; 5] = [
     UPGRADE,
 ];
 
-/// Headers of an answer: components may send more than clients.
-const MAX_HEADERS: usize = 1024;
+/// Headers of an answer: as many as there can be in what a component may send.
+const MAX_HEADERS: usize = 16 << 10;
 /// Bytes of them.
 const MAX_HEADER_BYTES: u32 = 1 << 20;
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// It was not sent: asking again does nothing twice.
+    #[error(transparent)]
+    Away(#[from] Away),
+    /// It was sent, and the process ended, or what it sent is no answer.
+    #[error("the process gave no answer")]
+    Broken,
+}
 
 /// What moves bytes between a connection and the futures that wait for it.
 type Carrier = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -48,8 +59,8 @@ impl Process {
     /// Dropping the future or the body of the answer closes the connection at once.
     ///
     /// # Errors
-    /// The process is not there, or ended before it answered.
-    pub async fn forward<B>(&self, door: Door, mut request: Request<B>) -> Result<Response<Forwarded>, Away>
+    /// See [`NoAnswer`].
+    pub async fn forward<B>(&self, door: Door, mut request: Request<B>) -> Result<Response<Forwarded>, NoAnswer>
     where
         B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -63,7 +74,7 @@ impl Process {
         };
         let (mut response, carrier) = answered.map_err(|error| {
             tracing::debug!(%error, "a class's process gave no answer");
-            Away
+            NoAnswer::Broken
         })?;
         without_connection(response.headers_mut());
         *response.version_mut() = Version::HTTP_11;

@@ -39,7 +39,7 @@ mod process;
 
 pub use exposition::joined;
 pub use fetch::{FetchError, Fetched};
-pub use forward::Forwarded;
+pub use forward::{Forwarded, NoAnswer};
 pub use keeper::{Keeper, keep};
 pub use link::{Doors, Link, NoLink};
 pub use process::{Away, Door, Process};

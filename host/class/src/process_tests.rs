@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::fetch::{FetchError, Fetched};
+use crate::forward::NoAnswer;
 use crate::link::{Doors, Link};
 
 /// Long enough for a loaded machine; a test that needs it has failed.
@@ -213,7 +214,7 @@ async fn whoever_drops_the_answer_or_no_longer_waits_for_it_is_noticed_at_once()
 #[tokio::test]
 async fn a_process_that_ends_breaks_what_it_answers_and_the_next_one_is_asked() {
     let (process, keeper) = kept();
-    assert_eq!(process.forward(Door::Requests, get("/")).await.unwrap_err(), Away);
+    assert_eq!(process.forward(Door::Requests, get("/")).await.unwrap_err(), NoAnswer::Away(Away));
     let (held, _dropped) = oneshot::channel();
     let held = Arc::new(Mutex::new(Some(held)));
     let living = start(&process, &keeper, move |_| {
@@ -228,7 +229,7 @@ async fn a_process_that_ends_breaks_what_it_answers_and_the_next_one_is_asked() 
     let broken = timeout(PATIENCE, body.frame()).await.expect("it never ends");
     assert!(broken.unwrap().is_err(), "it must not look like the end");
     away(&process).await;
-    assert_eq!(process.forward(Door::Requests, get("/")).await.unwrap_err(), Away);
+    assert_eq!(process.forward(Door::Requests, get("/")).await.unwrap_err(), NoAnswer::Away(Away));
 
     let _living = start(&process, &keeper, |_| async { whole("second") }).await;
     let answer = process.forward(Door::Requests, get("/")).await.unwrap();
@@ -273,7 +274,7 @@ async fn the_process_hears_that_it_is_to_end_and_is_waited_for() {
 #[tokio::test]
 async fn what_is_fetched_is_bounded() {
     let (process, keeper) = kept();
-    assert_eq!(process.fetch("/x", None).await.unwrap_err(), FetchError::Away(Away));
+    assert_eq!(process.fetch("/x").await.unwrap_err(), FetchError::NoAnswer(NoAnswer::Away(Away)));
     let _living = start(&process, &keeper, |request| async move {
         match request.uri().path() {
             "/late" => std::future::pending().await,
@@ -283,14 +284,14 @@ async fn what_is_fetched_is_bounded() {
                 Response::new(StreamBody::new(endless).boxed_unsync())
             }
             "/bytes" => Response::new(Full::new(Bytes::from_static(b"\xff")).boxed_unsync()),
-            _ => whole(request.headers()["authorization"].to_str().unwrap()),
+            _ => whole(request.headers()["host"].to_str().unwrap()),
         }
     })
     .await;
-    let fetched = process.fetch("/x", Some("Bearer k".parse().unwrap())).await.unwrap();
-    assert_eq!(fetched, Fetched { status: StatusCode::OK, text: "Bearer k".into() });
-    assert_eq!(process.fetch("/late", None).await.unwrap_err(), FetchError::Late);
+    let fetched = process.fetch("/x").await.unwrap();
+    assert_eq!(fetched, Fetched { status: StatusCode::OK, text: "localhost".into() });
+    assert_eq!(process.fetch("/late").await.unwrap_err(), FetchError::Late);
     for path in ["/long", "/bytes"] {
-        assert!(matches!(process.fetch(path, None).await, Err(FetchError::Unusable(_))), "{path}");
+        assert!(matches!(process.fetch(path).await, Err(FetchError::Unusable(_))), "{path}");
     }
 }

@@ -19,14 +19,14 @@ use crate::answer::{Front, Late, Routing};
 use crate::args::{CodeArgs, ServeArgs};
 use crate::classes::Classes;
 use crate::console::{Console, Help};
-use crate::deploy::{Deployments, Managed};
+use crate::deploy::{Deployments, Gate, Managed};
 use crate::models::Loader;
 use crate::ready::{self, Sample};
 use crate::serve::ending::{GRACE, Patience};
 pub(crate) use crate::serve::entrances::Place;
 use crate::serve::entrances::{Admin, Entrances};
 use crate::services::Services;
-use crate::tenancy::{Follow, Opened, Tenancy, TenantMetrics};
+use crate::tenancy::{Doors, Follow, Opened, Tenancy, TenantMetrics};
 use crate::watch::{Serving, Watcher};
 
 /// How long threads that still compile or load are waited for at the end.
@@ -83,6 +83,10 @@ where
 {
     // Bound first: a port that is taken should not cost the loading of a model.
     let Opened { tenancy, doors, keepers, admin_keys, registries, state, follow, .. } = opened;
+    let gate = match &doors {
+        Doors::Listen { .. } => Gate::of(admin_keys),
+        Doors::Link { .. } => Gate::Front,
+    };
     let Entrances { server, admin, mut signals, place } = Entrances::open(doors, &args.http).await?;
     let classes = Classes::follow(keepers)?;
     let readiness = Readiness::new(Phase::Starting);
@@ -96,7 +100,7 @@ where
     let registry = Arc::new(RwLock::new(registry));
     let managed = Arc::new(Managed::new(
         AdminHandler::new(Arc::clone(&registry), readiness.clone()),
-        admin_keys,
+        gate,
         registries,
         tenancy.clone(),
         classes.clone(),

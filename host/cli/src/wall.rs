@@ -6,6 +6,7 @@ use anyhow::Context;
 use nala_models::Store;
 pub(crate) use nala_sandbox::Connect;
 use nala_sandbox::{Plan, Policy, Report, Spawn};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{SandboxPolicy, ServeArgs};
 use crate::console::{Console, Help};
@@ -44,6 +45,7 @@ pub(crate) fn raise(args: &ServeArgs, opened: &Opened, needs: &Needs, console: C
         SandboxPolicy::Off => Policy::Off,
     };
     nala_wasm::open_pagemap();
+    take_file_descriptors();
     let mut plan = plan(args, opened, needs)?;
     if !matches!(needs.reach, Connect::None) {
         // Certificates to trust, wherever a distribution has them.
@@ -57,6 +59,16 @@ pub(crate) fn raise(args: &ServeArgs, opened: &Opened, needs: &Needs, console: C
     })?;
     tell(&report, console);
     Ok(())
+}
+
+/// Takes as many file descriptors as the process may have: most systems begin with 1,024,
+/// and each connection is one.
+fn take_file_descriptors() {
+    let limits = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limits.maximum, ..limits };
+    if let Err(error) = setrlimit(Resource::Nofile, most) {
+        tracing::debug!(%error, "there are no more file descriptors than at first");
+    }
 }
 
 fn tell(report: &Report, console: Console) {

@@ -221,7 +221,9 @@ fn no_request_is_lost_over_exchanges_and_failures() {
     let (took, longest) = (begin.elapsed(), clients.seen.lock().unwrap().longest);
     assert!(longest < took / 2, "nobody was answered for {longest:?} while the change took {took:?}");
     assert!(took > Duration::from_secs(1), "{took:?} is too short to see anything");
-    assert_eq!(host.log().matches("Serving the change").count(), serving + 1, "{}", host.log());
+    // Two files that are written one after the other may be seen one after the other.
+    let exchanges = host.log().matches("Serving the change").count() - serving;
+    assert!((1..=2).contains(&exchanges), "{}", host.log());
 
     for seen in clients.stop() {
         assert_eq!(seen, ["200", "202", "203"], "{}", host.log());

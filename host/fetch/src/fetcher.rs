@@ -158,7 +158,8 @@ impl Fetcher {
         if let Some(path) = self.cache.find(Kind::Component, &digest)? {
             return Ok(Fetched { path, component: digest, pinned: None, was: Was::Kept });
         }
-        let bytes = self.online(url.as_str(), None, async |client| {
+        let place = format!("{}{}", url.host_str().unwrap_or_default(), url.path());
+        let bytes = self.online(&place, None, async |client| {
             Ok(client.download(&url, &digest, self.settings.max_bytes, progress).await?)
         })?;
         let path = self.cache.keep(Kind::Component, &digest, &bytes)?;
@@ -210,6 +211,22 @@ impl Fetcher {
         {
             return self.reference(&pinned, progress);
         }
+        match (self.newest_of(registry, package, version), self.noted(&asked)) {
+            (Ok(exact), _) => {
+                let fetched = self.package(&exact, progress)?;
+                if let Some(pinned) = &fetched.pinned {
+                    self.cache.keep_note(&Note { asked, reference: pinned.to_string() })?;
+                }
+                Ok(fetched)
+            }
+            // A start must not depend on a registry that is not there for the moment.
+            (Err(Error::Remote(_)), Some(pinned)) => self.reference(&pinned, progress),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// The newest version that fits, as the registry tells.
+    fn newest_of(&self, registry: &str, package: &str, version: &VersionReq) -> Result<Package<Version>, Error> {
         let repository = self.metadata(registry, package)?.reference(registry, package, "latest")?;
         let credentials = self.credentials(&repository)?;
         let tags =
@@ -225,12 +242,7 @@ impl Fetcher {
                 known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
             });
         };
-        let exact = Package { registry: Some(registry.to_owned()), package: package.clone(), version: newest.clone() };
-        let fetched = self.package(&exact, progress)?;
-        if let Some(pinned) = &fetched.pinned {
-            self.cache.keep_note(&Note { asked, reference: pinned.to_string() })?;
-        }
-        Ok(fetched)
+        Ok(Package { registry: Some(registry.to_owned()), package: package.to_owned(), version: newest.clone() })
     }
 
     /// Fetches what is asked for the first time, and notes what it is.

@@ -34,6 +34,9 @@ pub enum Credentials {
 }
 
 impl Credentials {
+    /// The names of the variables that are read.
+    pub const VARIABLES: [&str; 3] = [REGISTRY, USER, PASSWORD];
+
     /// What this process has for a registry. The variables `NALA_REGISTRY_USER`
     /// and `NALA_REGISTRY_PASSWORD` are for the registry that `NALA_REGISTRY`
     /// names and no other; else Docker's configuration is asked, with its

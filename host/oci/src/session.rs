@@ -78,8 +78,8 @@ impl<'s> Session<'s> {
     ) -> Result<Response, Error> {
         let response = self.send_once(method.clone(), url, &finish).await?;
         let unknown = response.status() == StatusCode::UNAUTHORIZED && self.shown.is_none();
-        // Elsewhere nothing of ours is shown.
-        if !unknown || !self.is_registry(url) {
+        // Elsewhere nothing of ours is shown, and where a redirect has led is elsewhere.
+        if !unknown || !self.is_registry(url) || !self.is_registry(response.url()) {
             return Ok(response);
         }
         self.authenticate(response).await?;

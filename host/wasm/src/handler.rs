@@ -56,7 +56,7 @@ pub struct Instantiation {
 impl App {
     pub(crate) fn new(runtime: &Runtime, blueprint: Blueprint, pre: ProxyPre<StoreData>) -> Result<Self, LoadError> {
         let metrics = runtime.metrics.clone();
-        let instances = Arc::new(Instances { blueprint, pre, metrics });
+        let instances = Arc::new(Instances { blueprint, pre, metrics, typical: Arc::default() });
         let (room, threads) = (Arc::clone(&runtime.room), Arc::clone(&runtime.threads));
         Ok(Self { instances, room, threads, admission_wait: runtime.config.admission_wait })
     }
@@ -72,11 +72,12 @@ impl App {
     /// place of what was granted of its kind.
     #[must_use]
     pub fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
-        let Instances { blueprint, pre, metrics } = &*self.instances;
+        let Instances { blueprint, pre, metrics, .. } = &*self.instances;
         let account = Arc::new(Account::new(tenant, Arc::clone(&blueprint.account.component), &blueprint.app));
         let granted = Arc::new(blueprint.granted.with(own));
         let blueprint = Blueprint { account, granted, ..blueprint.clone() };
-        let instances = Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone() });
+        let instances =
+            Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone(), typical: Arc::default() });
         Self { instances, ..self.clone() }
     }
 
@@ -145,17 +146,21 @@ impl App {
         }
     }
 
-    /// Has an instance answer: here, or on the guest threads where the tenant's guests
-    /// would keep others waiting.
+    /// Has an instance answer: here, or on the guest threads where it may keep others
+    /// waiting. That is where the handler's requests are not short, and the tenant's
+    /// guests have used more of late than they may without waiting for others.
     async fn begin(&self, control: Arc<RequestControl>, request: WasiRequest) -> wasmtime::Result<WasiResponse> {
         let (answer, response) = futures::channel::oneshot::channel();
         let Blueprint { account, models, .. } = &self.instances.blueprint;
-        let begins_here = models.turns.may_begin(&account.tenant);
         let task = Box::pin(Arc::clone(&self.instances).work(Arc::clone(&control), request, answer));
-        if begins_here {
-            tokio::spawn(Begun::new(task, control, Arc::clone(&self.threads)));
-        } else {
-            self.threads.spawn(task);
+        let typical = &self.instances.typical;
+        let begins_here = typical.is_short() || models.turns.may_go_on(&account.tenant, Duration::ZERO);
+        match self.threads.fresh().filter(|_| begins_here) {
+            Some(fresh) => {
+                let (typical, threads) = (Arc::clone(typical), Arc::clone(&self.threads));
+                tokio::spawn(Begun::new(task, control, typical, threads, fresh));
+            }
+            None => self.threads.spawn(task),
         }
         response.await.unwrap_or_else(|_| Err(wasmtime::format_err!("the instance ended without a response")))
     }

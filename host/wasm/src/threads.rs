@@ -9,7 +9,9 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,9 +21,52 @@ use crate::control::RequestControl;
 /// enough to let them go first, little enough to go on beside them.
 const NICENESS: i32 = 5;
 
+/// Tasks that were begun elsewhere and have not had a first slice yet. Each may compute
+/// for a tick before it is seen to compute for long, and connections wait behind all of
+/// them.
+const FRESH: usize = 32;
+/// What most requests of a handler take at the most, for it to be taken for a short one.
+const SHORT: Duration = Duration::from_millis(1);
+/// What one that computes for long counts as, before it is known how long.
+const LONG: Duration = Duration::from_millis(250);
+
 /// Threads with a scheduler of their own, which end when this is dropped.
 #[derive(Debug)]
-pub(crate) struct GuestThreads(Option<Runtime>);
+pub(crate) struct GuestThreads {
+    threads: Option<Runtime>,
+    fresh: Arc<AtomicUsize>,
+}
+
+/// What the requests of a handler take lately: each counts an eighth.
+#[derive(Debug, Default)]
+pub(crate) struct Typical {
+    micros: AtomicU64,
+}
+
+impl Typical {
+    /// Notes that a request took so much CPU time.
+    pub(crate) fn note(&self, used: Duration) {
+        let used = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
+        let before = self.micros.load(Ordering::Relaxed);
+        // Two at a time may be noted as one: it is an estimate.
+        self.micros.store(before - before / 8 + used / 8, Ordering::Relaxed);
+    }
+
+    /// Whether most are short.
+    pub(crate) fn is_short(&self) -> bool {
+        self.micros.load(Ordering::Relaxed) <= SHORT.as_micros() as u64
+    }
+}
+
+/// The place of a task among those that have not had a slice yet.
+#[derive(Debug)]
+pub(crate) struct Fresh(Arc<AtomicUsize>);
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl GuestThreads {
     /// Starts so many, at least one.
@@ -32,15 +77,22 @@ impl GuestThreads {
             .on_thread_start(step_back)
             .enable_all()
             .build()?;
-        Ok(Self(Some(threads)))
+        Ok(Self { threads: Some(threads), fresh: Arc::default() })
     }
 
     /// Runs a task here.
     pub(crate) fn spawn(&self, task: Task) {
         // None: the last handle is being dropped, and nobody waits for a task any more.
-        if let Some(threads) = &self.0 {
+        if let Some(threads) = &self.threads {
             threads.spawn(task);
         }
+    }
+
+    /// A place for a task that is begun elsewhere. None: there are enough.
+    pub(crate) fn fresh(&self) -> Option<Fresh> {
+        let place = Fresh(Arc::clone(&self.fresh));
+        // One too many is taken back when it is dropped.
+        (self.fresh.fetch_add(1, Ordering::Relaxed) < FRESH).then_some(place)
     }
 }
 
@@ -55,12 +107,20 @@ pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct Begun {
     task: Option<Task>,
     control: Arc<RequestControl>,
+    typical: Arc<Typical>,
     threads: Arc<GuestThreads>,
+    fresh: Option<Fresh>,
 }
 
 impl Begun {
-    pub(crate) fn new(task: Task, control: Arc<RequestControl>, threads: Arc<GuestThreads>) -> Self {
-        Self { task: Some(task), control, threads }
+    pub(crate) fn new(
+        task: Task,
+        control: Arc<RequestControl>,
+        typical: Arc<Typical>,
+        threads: Arc<GuestThreads>,
+        fresh: Fresh,
+    ) -> Self {
+        Self { task: Some(task), control, typical, threads, fresh: Some(fresh) }
     }
 }
 
@@ -70,13 +130,16 @@ impl Future for Begun {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         let Some(task) = &mut this.task else { return Poll::Ready(()) };
-        if task.as_mut().poll(cx).is_ready() {
+        let poll = task.as_mut().poll(cx);
+        this.fresh = None;
+        if poll.is_ready() {
             return Poll::Ready(());
         }
         if !this.control.computes_for_long() {
             return Poll::Pending;
         }
         if let Some(task) = this.task.take() {
+            this.typical.note(LONG);
             this.threads.spawn(task);
         }
         Poll::Ready(())
@@ -87,7 +150,7 @@ impl Drop for GuestThreads {
     fn drop(&mut self) {
         // The last handle may be dropped by one of the threads, which cannot wait for
         // itself.
-        if let Some(threads) = self.0.take() {
+        if let Some(threads) = self.threads.take() {
             threads.shutdown_background();
         }
     }
@@ -129,10 +192,37 @@ mod tests {
         });
         let outer = Builder::new_current_thread().build().unwrap();
         let own = here();
-        outer.block_on(Begun::new(task, control, threads));
+        let (typical, fresh) = (Arc::<Typical>::default(), threads.fresh().unwrap());
+        outer.block_on(Begun::new(task, control, Arc::clone(&typical), threads, fresh));
+        assert!(!typical.is_short());
         let apart = (Some("nala guest".to_owned()), (before + NICENESS).min(19));
         assert_eq!(places.iter().collect::<Vec<_>>(), [own.clone(), own.clone(), apart]);
         assert_eq!(here(), own, "only they step back");
+    }
+
+    #[test]
+    fn as_many_wait_for_their_first_slice_as_may() {
+        let threads = GuestThreads::start(1).unwrap();
+        let mut all: Vec<Fresh> = std::iter::from_fn(|| threads.fresh()).collect();
+        assert_eq!(all.len(), FRESH);
+        all.pop();
+        assert!(threads.fresh().is_some());
+        drop(all);
+        assert_eq!(threads.fresh.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_handler_is_short_while_its_requests_are() {
+        let typical = Typical::default();
+        assert!(typical.is_short());
+        (0..100).for_each(|_| typical.note(Duration::from_micros(60)));
+        assert!(typical.is_short());
+        typical.note(LONG);
+        let short = (0..1000).find(|_| {
+            typical.note(Duration::from_micros(60));
+            typical.is_short()
+        });
+        assert!(short.is_some_and(|n| n > 20), "not for a while: {short:?}");
     }
 
     #[test]

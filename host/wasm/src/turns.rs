@@ -19,8 +19,6 @@ use tokio::sync::oneshot;
 const PART: u32 = 8;
 /// and so much at once, as for the rendering of a prompt.
 const AT_ONCE: Duration = Duration::from_millis(50);
-/// For how long a tenant that was here still counts as somebody else.
-const ALONE: Duration = Duration::from_secs(1);
 /// Grammars that are being compiled at a time: a compiler has as many threads.
 const GRAMMARS: usize = 2;
 
@@ -33,15 +31,7 @@ pub(crate) struct Turns {
     pub(crate) texts: Queue,
     /// At the compiler of grammars, whose own queue is first come, first served.
     pub(crate) grammars: Queue,
-    debts: Mutex<Debts>,
-}
-
-#[derive(Debug, Default)]
-struct Debts {
-    of: BTreeMap<TenantName, Debt>,
-    /// Who was noted last, and when somebody else was.
-    last: Option<TenantName>,
-    others: Option<Instant>,
+    debts: Mutex<BTreeMap<TenantName, Debt>>,
 }
 
 /// What a tenant has used of late beyond its part.
@@ -67,15 +57,6 @@ impl Turns {
         self.owed(tenant, computed) <= AT_ONCE
     }
 
-    /// Whether a guest of the tenant may begin on a thread that serves connections:
-    /// where it may compute without a place, or there is nobody else whom it would keep
-    /// waiting.
-    pub(crate) fn may_begin(&self, tenant: &Tenant) -> bool {
-        let owed = self.owed(tenant, Duration::ZERO);
-        let debts = self.debts.lock().unwrap_or_else(PoisonError::into_inner);
-        owed <= AT_ONCE || debts.others.is_none_or(|at| at.elapsed() > ALONE)
-    }
-
     /// Notes that a guest of the tenant has computed for so long, and is done.
     pub(crate) fn note(&self, tenant: &Tenant, computed: Duration) {
         self.owed(tenant, computed);
@@ -85,11 +66,7 @@ impl Turns {
     fn owed(&self, tenant: &Tenant, more: Duration) -> Duration {
         let now = Instant::now();
         let mut debts = self.debts.lock().unwrap_or_else(PoisonError::into_inner);
-        if debts.last.as_ref() != Some(tenant.name()) {
-            let before = debts.last.replace(tenant.name().clone());
-            debts.others = before.and_then(|name| debts.of.get(&name)).map(|debt| debt.at);
-        }
-        let debt = debts.of.entry(tenant.name().clone()).or_insert(Debt { time: Duration::ZERO, at: now });
+        let debt = debts.entry(tenant.name().clone()).or_insert(Debt { time: Duration::ZERO, at: now });
         let paid = now.saturating_duration_since(debt.at) / PART;
         debt.time = debt.time.saturating_sub(paid).saturating_add(more);
         debt.at = now;
@@ -331,19 +308,6 @@ mod tests {
             std::task::Poll::Ready(output) => Some(output),
             std::task::Poll::Pending => None,
         }
-    }
-
-    #[test]
-    fn who_owes_much_begins_beside_nobody_else_only() {
-        let (turns, tenants) = (Turns::new(1, 1), tenants(&[1, 1]));
-        turns.note(&tenants[0], 10 * AT_ONCE);
-        assert!(turns.may_begin(&tenants[0]), "there is nobody else");
-        assert!(turns.may_begin(&tenants[1]));
-        assert!(!turns.may_begin(&tenants[0]));
-        turns.note(&tenants[0], AT_ONCE);
-        assert!(!turns.may_begin(&tenants[0]));
-        std::thread::sleep(ALONE + Duration::from_millis(20));
-        assert!(turns.may_begin(&tenants[0]), "the other one is gone");
     }
 
     #[test]

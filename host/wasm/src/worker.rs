@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::channel::oneshot;
+use tokio::task::coop::unconstrained;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::Accessor;
 use wasmtime::{AsContextMut, Store};
@@ -16,6 +17,7 @@ use crate::error::HandleError;
 use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outcome::{Outcome, Stopped};
 use crate::store::{Blueprint, StoreData};
+use crate::threads::Typical;
 use crate::turns::Turns;
 
 /// Where the response goes. It is dropped where there is none.
@@ -26,6 +28,8 @@ pub(crate) struct Instances {
     pub(crate) blueprint: Blueprint,
     pub(crate) pre: ProxyPre<StoreData>,
     pub(crate) metrics: RuntimeMetrics,
+    /// What its requests take.
+    pub(crate) typical: Arc<Typical>,
 }
 
 impl Instances {
@@ -40,7 +44,13 @@ impl Instances {
         store.data_mut().seat = control.take_seat();
         let cpu = Arc::clone(&store.data().cpu);
         let turns = Arc::clone(&self.blueprint.models.turns);
-        let mut life = Life { store: Some(store), control: Arc::clone(&control), turns, alive: None };
+        let mut life = Life {
+            store: Some(store),
+            control: Arc::clone(&control),
+            turns,
+            typical: Arc::clone(&self.typical),
+            alive: None,
+        };
         let Life { store: Some(store), alive, .. } = &mut life else { return };
         let guest = async {
             let proxy = self.pre.instantiate_async(&mut *store).await;
@@ -53,7 +63,8 @@ impl Instances {
             // First what the guest has done: it may be all.
             biased;
             result = cpu.follow(guest) => result,
-            () = over(&control.gone, control.deadline, &outcome) => Err(wasmtime::format_err!("it was ended")),
+            // Not held up by what the guest uses of the task's budget.
+            () = unconstrained(over(&control.gone, control.deadline, &outcome)) => Err(wasmtime::format_err!("it was ended")),
         };
         life.end(&result);
     }
@@ -106,6 +117,7 @@ struct Life {
     store: Option<Store<StoreData>>,
     control: Arc<RequestControl>,
     turns: Arc<Turns>,
+    typical: Arc<Typical>,
     alive: Option<Alive>,
 }
 
@@ -117,6 +129,7 @@ impl Life {
         }
         self.control.set_end(End::of(result));
         let data = store.data_mut();
+        self.typical.note(data.cpu.used());
         data.account.used_cpu(data.cpu.used());
         self.turns.note(&data.account.tenant, data.cpu.fresh());
         let seat = data.seat.take();

@@ -10,15 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use nala_class::{Door, Keeper, Process};
-use nala_http::{HostError, RequestBody, ResponseBody};
+use http_body::Body;
+use http_body_util::BodyExt;
+use nala_class::{Door, Keeper, NoAnswer, Process};
+use nala_http::{HostError, ResponseBody};
 use nala_manifest::operator::Class;
+use nala_oci::Credentials;
 use nala_tenant::ClassName;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub(crate) use self::own::{behind, console, settings};
@@ -35,6 +40,10 @@ pub(crate) const GRACE: Duration = Duration::from_secs(15);
 /// What a client is told to wait while a process is started. Most need as long to map
 /// their model.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// Requests of a class that are on their way at a time: each takes a file descriptor of
+/// the host in front, which others need for their connections.
+const MOST: usize = 512;
 
 /// Where a class keeps what is kept between starts.
 pub(crate) fn folder(state: &Path, class: &ClassName) -> PathBuf {
@@ -73,6 +82,10 @@ pub(crate) fn keep(args: &KeepArgs) -> anyhow::Result<()> {
     let process = || {
         let mut command = Command::new(&program);
         command.args(&args.line).env(VARIABLE, args.class.as_str());
+        // What the host shows to registries is none of the class's.
+        for name in Credentials::VARIABLES {
+            command.env_remove(name);
+        }
         command
     };
     nala_class::keep(args.class.as_str(), process, GRACE).map_err(|error| {
@@ -85,9 +98,16 @@ fn program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("the path of this program is not known")
 }
 
+/// A class's process, and the room for requests to it.
+#[derive(Debug)]
+struct Kept {
+    process: Process,
+    room: Arc<Semaphore>,
+}
+
 /// The processes of all classes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Classes(Arc<BTreeMap<ClassName, Process>>);
+pub(crate) struct Classes(Arc<BTreeMap<ClassName, Kept>>);
 
 impl Classes {
     /// Follows what keepers start.
@@ -95,7 +115,10 @@ impl Classes {
     /// # Errors
     /// The system refuses.
     pub(crate) fn follow(keepers: Keepers) -> anyhow::Result<Self> {
-        let one = |(name, keeper)| Ok((name, Process::follow(keeper).context("a class cannot be followed")?));
+        let one = |(name, keeper)| {
+            let process = Process::follow(keeper).context("a class cannot be followed")?;
+            Ok((name, Kept { process, room: Arc::new(Semaphore::new(MOST)) }))
+        };
         let all = keepers.0.into_iter().map(one).collect::<anyhow::Result<BTreeMap<_, _>>>()?;
         Ok(Self(Arc::new(all)))
     }
@@ -107,23 +130,38 @@ impl Classes {
     /// Has a class's process answer a request.
     ///
     /// # Errors
-    /// The process is not there, or the class is newer than this host.
-    pub(crate) async fn forward(
+    /// The process is not there or gives no answer, has more to answer than it may, or the
+    /// class is newer than this host.
+    pub(crate) async fn forward<B>(
         &self,
         class: &ClassName,
         door: Door,
-        request: Request<RequestBody>,
-    ) -> Result<Response<ResponseBody>, HostError> {
-        let process = self.0.get(class).ok_or_else(without_process)?;
-        let response = process.forward(door, request).await.map_err(|_away| away(class))?;
-        Ok(response.map(ResponseBody::new))
+        request: Request<B>,
+    ) -> Result<Response<ResponseBody>, HostError>
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let kept = self.0.get(class).ok_or_else(without_process)?;
+        let place = Arc::clone(&kept.room).try_acquire_owned().map_err(|_full| crowded())?;
+        let response = kept.process.forward(door, request).await.map_err(|error| match error {
+            NoAnswer::Away(_) => away(class),
+            NoAnswer::Broken => broken(class),
+        })?;
+        // Until the whole answer has been sent, or nobody wants it any more.
+        Ok(response.map(|body| {
+            ResponseBody::new(body.map_frame(move |frame| {
+                let _held = &place;
+                frame
+            }))
+        }))
     }
 
     /// Waits until a class has nobody any more who would start its process.
     pub(crate) async fn first_lost(&self) -> ClassName {
         let mut losses = JoinSet::new();
-        for (name, process) in &*self.0 {
-            let (name, process) = (name.clone(), process.clone());
+        for (name, kept) in &*self.0 {
+            let (name, process) = (name.clone(), kept.process.clone());
             losses.spawn(async move {
                 process.lost().await;
                 name
@@ -138,8 +176,8 @@ impl Classes {
     /// Ends all processes, and waits for that.
     pub(crate) async fn stop(&self) {
         let mut stops = JoinSet::new();
-        for process in self.0.values() {
-            let process = process.clone();
+        for kept in self.0.values() {
+            let process = kept.process.clone();
             stops.spawn(async move { process.stop(GRACE).await });
         }
         stops.join_all().await;
@@ -151,6 +189,19 @@ fn away(class: &ClassName) -> HostError {
     tracing::debug!(class = class.as_str(), "a request came while the class's process was not there");
     let text = "The process that serves this tenant is being started. Try again shortly.";
     HostError::new(StatusCode::SERVICE_UNAVAILABLE, "class_unavailable", text).retry_after(RETRY_AFTER)
+}
+
+/// The answer where a request was sent and came to nothing. It may have done something.
+fn broken(class: &ClassName) -> HostError {
+    tracing::warn!(class = class.as_str(), "the class's process gave no answer to a request");
+    let text = "The process that serves this tenant gave no answer.";
+    HostError::new(StatusCode::BAD_GATEWAY, "class_gave_no_answer", text)
+}
+
+/// The answer where a class has as many requests as it may.
+fn crowded() -> HostError {
+    let text = "Too many requests are on their way to the process that serves this tenant. Try again shortly.";
+    HostError::new(StatusCode::TOO_MANY_REQUESTS, "class_at_capacity", text).retry_after(RETRY_AFTER)
 }
 
 /// The answer for a class that came into the file while the host serves.
@@ -167,9 +218,9 @@ impl Collector for Classes {
         }
         let help = "Whether the process of a class of tenants is there";
         let mut up = encoder.encode_descriptor("class_up", help, None, MetricType::Gauge)?;
-        for (name, process) in &*self.0 {
+        for (name, kept) in &*self.0 {
             let labels = [("class", name.as_str().to_owned())];
-            ConstGauge::new(i64::from(process.is_there())).encode(up.encode_family(&labels)?)?;
+            ConstGauge::new(i64::from(kept.process.is_there())).encode(up.encode_family(&labels)?)?;
         }
         Ok(())
     }

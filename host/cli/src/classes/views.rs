@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use http::StatusCode;
-use http::header::HeaderValue;
 use nala_class::{FetchError, Fetched, joined};
 use nala_http::HostError;
 use nala_tenant::{ClassName, Totals, read_json_lines};
@@ -20,7 +19,7 @@ impl Classes {
     /// The phase of each class: one of the probes' words, or `away` where there is no
     /// process, or none that answers.
     pub(crate) async fn phases(&self) -> Value {
-        let answers = self.fetch_all("/readyz", None).await;
+        let answers = self.fetch_all("/readyz").await;
         let phase = |answer: &Result<Fetched, FetchError>| {
             let status: Value = answer.as_ref().ok().and_then(|fetched| serde_json::from_str(&fetched.text).ok())?;
             let word = status.get("status")?.as_str()?;
@@ -35,7 +34,7 @@ impl Classes {
     /// Metrics with those of all classes. One that does not answer is left out, as a
     /// process is that is not there.
     pub(crate) async fn metrics(&self, own: &str) -> String {
-        let answers = self.fetch_all("/metrics", None).await;
+        let answers = self.fetch_all("/metrics").await;
         let good = answers.iter().filter_map(|(class, answer)| match answer {
             Ok(fetched) if fetched.status == StatusCode::OK => Some((class.as_str(), fetched.text.as_str())),
             _ => None,
@@ -47,13 +46,8 @@ impl Classes {
     ///
     /// # Errors
     /// A class does not answer: what is told without it would be too little.
-    pub(crate) async fn add_usage(
-        &self,
-        mut totals: Totals,
-        tenancy: &Tenancy,
-        authorization: Option<HeaderValue>,
-    ) -> Result<Totals, HostError> {
-        for (class, answer) in self.fetch_all("/v1/usage", authorization).await {
+    pub(crate) async fn add_usage(&self, mut totals: Totals, tenancy: &Tenancy) -> Result<Totals, HostError> {
+        for (class, answer) in self.fetch_all("/v1/usage").await {
             let used = match answer {
                 Ok(fetched) if fetched.status == StatusCode::OK => read_json_lines(&fetched.text),
                 Ok(fetched) => Err(format!("its process answered {}", fetched.status)),
@@ -75,15 +69,11 @@ impl Classes {
     }
 
     /// Asks all processes at the same time.
-    async fn fetch_all(
-        &self,
-        path: &'static str,
-        authorization: Option<HeaderValue>,
-    ) -> BTreeMap<ClassName, Result<Fetched, FetchError>> {
+    async fn fetch_all(&self, path: &'static str) -> BTreeMap<ClassName, Result<Fetched, FetchError>> {
         let mut asked = JoinSet::new();
-        for (name, process) in &*self.0 {
-            let (name, process, authorization) = (name.clone(), process.clone(), authorization.clone());
-            asked.spawn(async move { (name, process.fetch(path, authorization).await) });
+        for (name, kept) in &*self.0 {
+            let (name, process) = (name.clone(), kept.process.clone());
+            asked.spawn(async move { (name, process.fetch(path).await) });
         }
         asked.join_all().await.into_iter().collect()
     }

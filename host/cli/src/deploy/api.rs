@@ -7,14 +7,14 @@ mod pulls;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use nala_class::Door;
 use nala_deploy::{AppName, Component, Manifest, TenantName, Version};
 use nala_http::{AdminHandler, Handler, HostError, RequestBody, ResponseBody};
-use nala_tenant::{KeyRing, Rejected, StoredKey, Tenant, Totals, json_lines};
+use nala_tenant::{ClassName, KeyRing, Rejected, StoredKey, Tenant, Totals, json_lines};
 
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
@@ -24,11 +24,34 @@ use super::{Deployments, compile_time, limits};
 use crate::classes::Classes;
 use crate::tenancy::{Tenancy, bearer};
 
+/// In which the host in front tells a class's process who asks: the public part of a key.
+const OPERATOR: HeaderName = HeaderName::from_static("x-nala-operator");
+
+/// Who may manage the host.
+pub(crate) enum Gate {
+    /// Those with one of these keys.
+    Keys(KeyRing<()>),
+    /// The host in front of this one, which nobody else reaches: it has seen the key, and
+    /// keeps it to itself.
+    Front,
+}
+
+impl Gate {
+    pub(crate) fn of(keys: Vec<StoredKey>) -> Self {
+        let mut ring = KeyRing::default();
+        for key in keys {
+            // One that is there twice is one key.
+            let _ = ring.add(key, ());
+        }
+        Self::Keys(ring)
+    }
+}
+
 /// Probes and metrics for everybody who reaches the listener, the rest for those with
 /// a key.
 pub(crate) struct Managed {
     open: AdminHandler,
-    keys: KeyRing<()>,
+    gate: Gate,
     registries: Option<Registries>,
     tenancy: Tenancy,
     /// Who is asked about tenants that are not served in this process.
@@ -39,17 +62,12 @@ pub(crate) struct Managed {
 impl Managed {
     pub(crate) fn new(
         open: AdminHandler,
-        keys: Vec<StoredKey>,
+        gate: Gate,
         registries: Option<Registries>,
         tenancy: Tenancy,
         classes: Classes,
     ) -> Self {
-        let mut ring = KeyRing::default();
-        for key in keys {
-            // One that is there twice is one key.
-            let _ = ring.add(key, ());
-        }
-        Self { open, keys: ring, registries, tenancy, classes, deployments: std::sync::OnceLock::new() }
+        Self { open, gate, registries, tenancy, classes, deployments: std::sync::OnceLock::new() }
     }
 
     /// From now on applications can be deployed.
@@ -59,7 +77,14 @@ impl Managed {
 
     /// Who asks: the public part of their key.
     fn authorised(&self, parts: &Parts) -> Result<String, HostError> {
-        if self.keys.is_empty() {
+        let keys = match &self.gate {
+            Gate::Keys(keys) => keys,
+            Gate::Front => {
+                let by = parts.headers.get(OPERATOR).and_then(|value| value.to_str().ok());
+                return Ok(by.unwrap_or_default().to_owned());
+            }
+        };
+        if keys.is_empty() {
             let text = "Nobody may manage this host: declare a key under [admin] in its nala.toml.";
             return Err(HostError::new(StatusCode::FORBIDDEN, "no_admin_key", text));
         }
@@ -68,7 +93,7 @@ impl Managed {
         let Some(key) = bearer(value) else {
             return Err(refused("missing_admin_key", "Send an admin key as `Authorization: Bearer nala_…`."));
         };
-        match self.keys.owner(key, SystemTime::now()) {
+        match keys.owner(key, SystemTime::now()) {
             // `nala_ID_SECRET`: the ID is public.
             Ok(()) => Ok(key.split('_').nth(1).unwrap_or_default().to_owned()),
             Err(Rejected::Expired) => Err(refused("expired_admin_key", "This admin key has expired.")),
@@ -78,6 +103,42 @@ impl Managed {
 }
 
 impl Managed {
+    fn deployments(&self) -> Result<Arc<Deployments>, HostError> {
+        self.deployments.get().cloned().ok_or_else(|| {
+            let text = "Applications can be deployed when the host has started, has tenants (--config) and a folder \
+                        for what is kept (--state-dir).";
+            HostError::new(StatusCode::SERVICE_UNAVAILABLE, "not_managed", text)
+        })
+    }
+
+    /// Has the process of a class answer what is asked of one of its tenants. It is told
+    /// who asks, and neither the key nor what registries are shown.
+    async fn forward(
+        &self,
+        class: &ClassName,
+        asked: &Asked,
+        mut parts: Parts,
+        body: RequestBody,
+        by: &str,
+    ) -> Result<Response<ResponseBody>, HostError> {
+        parts.headers.remove(AUTHORIZATION);
+        parts.headers.remove(OPERATOR);
+        if let Ok(by) = HeaderValue::from_str(by) {
+            parts.headers.insert(OPERATOR, by);
+        }
+        if let Asked::Put(name) = asked
+            && asked::is_json(&parts)
+        {
+            let most = limits(&*tenant(&*self.deployments()?, name)?).component_bytes;
+            let component = pulls::named(self.registries.as_ref(), &gather(body, 1 << 20).await?, most).await?;
+            parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/wasm"));
+            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(component.len()));
+            let request = Request::from_parts(parts, Full::new(component));
+            return self.classes.forward(class, Door::Operator, request).await;
+        }
+        self.classes.forward(class, Door::Operator, Request::from_parts(parts, body)).await
+    }
+
     /// Probes and metrics, with what the processes of classes say of themselves.
     async fn probed(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -106,19 +167,13 @@ impl Handler for Managed {
             && let Some(tenant) = asked.tenant()
             && let Some(class) = self.tenancy.class_of(tenant.as_str())
         {
-            // As it came, with its key: that process has the same ones.
-            return self.classes.forward(&class, Door::Operator, Request::from_parts(parts, body)).await;
+            return self.forward(&class, asked, parts, body, &by).await;
         }
-        let Some(deployments) = self.deployments.get().cloned() else {
-            let text = "Applications can be deployed when the host has started, has tenants (--config) and a folder \
-                        for what is kept (--state-dir).";
-            return Err(HostError::new(StatusCode::SERVICE_UNAVAILABLE, "not_managed", text));
-        };
+        let deployments = self.deployments()?;
         let asked = asked?;
         if asked == Asked::Usage && !self.classes.is_empty() {
-            let authorization = parts.headers.get(AUTHORIZATION).cloned();
             let totals = deployments.directory.totals();
-            return Ok(usage(&self.classes.add_usage(totals, &self.tenancy, authorization).await?));
+            return Ok(usage(&self.classes.add_usage(totals, &self.tenancy).await?));
         }
         let most = match asked.tenant() {
             Some(name) => limits(&*tenant(&deployments, name)?).component_bytes,

@@ -18,6 +18,7 @@ use nala_engine::ModelPool;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::{Ceiling, Directory, Stock, Tenant};
 
+pub(crate) use self::api::Gate;
 pub(crate) use self::api::{Managed, Registries};
 use self::compile::Compiler;
 pub(crate) use self::compile::main as compile_in_jail;

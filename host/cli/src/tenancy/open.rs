@@ -126,10 +126,10 @@ impl Opened {
     fn declared(args: &ServeArgs, operator: Operator, doors: Doors, state: Option<PathBuf>) -> anyhow::Result<Self> {
         let (books, totals) = state.as_deref().map(books).transpose()?.unzip();
         let files = operator.files().to_vec();
-        let registries = Registries::open(&operator.registries)?;
-        let (roster, classes) = match &doors {
-            Doors::Listen { .. } => (operator.roster, operator.classes),
-            Doors::Link { class, .. } => (operator.roster.only(&class.name), Vec::new()),
+        let (roster, classes, registries) = match &doors {
+            Doors::Listen { .. } => (operator.roster, operator.classes, Registries::open(&operator.registries)?),
+            // What is in a registry is fetched in front, and sent.
+            Doors::Link { class, .. } => (operator.roster.only(&class.name), Vec::new(), None),
         };
         let directory = super::directory(roster, &totals.unwrap_or_default());
         let file = args.config.clone().unwrap_or_default();

@@ -115,12 +115,14 @@ impl<C: Clock> Scheduler<C> {
             let had_its_turn = takes_turns && waits_long && overdue(holder.placed_at, turn, now);
             had_its_turn || self.fair.must_yield(&holder.owner, &waiter.owner)
         });
-        let victim = yielding.max_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
-            let gives_way = self.fair.gives_way(&a_holder.owner, &b_holder.owner);
-            gives_way.then(a_holder.turn.cmp(&b_holder.turn)).then(a_asked.cmp(b_asked)).then(a.cmp(b))
+        let mut yielding: Vec<(SessionId, &Sequence, Duration)> = yielding.collect();
+        yielding.sort_by(|(a, a_holder, a_asked), (b, b_holder, b_asked)| {
+            let gives_way = self.fair.gives_way(&b_holder.owner, &a_holder.owner);
+            gives_way.then(b_holder.turn.cmp(&a_holder.turn)).then(b_asked.cmp(a_asked)).then(b.cmp(a))
         });
-        let victim = victim.map(|(id, _, _)| id);
-        let Some(id) = victim.filter(|&id| self.park(id)) else { return false };
+        let ids: Vec<SessionId> = yielding.into_iter().map(|(id, ..)| id).collect();
+        // One whose state cannot be kept stays, and the next one goes.
+        let Some(id) = ids.into_iter().find(|&id| self.park(id)) else { return false };
         if let Some(wait) = self.sequences.get_mut(&id).and_then(Sequence::wait_mut) {
             wait.since = now;
         }
