@@ -6,7 +6,7 @@
 //! did between is work for this store. What is done for it elsewhere is measured
 //! there and charged.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ pub(crate) struct CpuClock {
     since: AtomicU64,
     /// Nanoseconds that were told as fresh.
     told: AtomicU64,
+    /// Whether what its polls take is measured elsewhere.
+    is_paused: AtomicBool,
     /// The store's turn at computing, for this poll.
     place: Mutex<Option<Place>>,
 }
@@ -44,6 +46,7 @@ impl CpuClock {
             spent: AtomicU64::new(0),
             since: AtomicU64::new(STOPPED),
             told: AtomicU64::new(0),
+            is_paused: AtomicBool::new(false),
             place: Mutex::default(),
         }
     }
@@ -65,9 +68,9 @@ impl CpuClock {
         used.saturating_sub(Duration::from_nanos(self.told.swap(nanos, Ordering::Relaxed)))
     }
 
-    /// A stretch begins, unless one is under way.
+    /// A stretch begins, unless one is under way, or the clock is paused.
     pub(crate) fn start(&self) {
-        if self.since.load(Ordering::Relaxed) == STOPPED {
+        if !self.is_paused.load(Ordering::Relaxed) && self.since.load(Ordering::Relaxed) == STOPPED {
             self.since.store(thread_nanos(), Ordering::Relaxed);
         }
     }
@@ -79,6 +82,19 @@ impl CpuClock {
             self.since.store(STOPPED, Ordering::Relaxed);
             self.spent.store(used.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
         }
+    }
+
+    /// From now on another clock measures what this store's polls take, which is
+    /// [charged](Self::charge) then.
+    pub(crate) fn pause(&self) {
+        self.stop();
+        self.is_paused.store(true, Ordering::Relaxed);
+    }
+
+    /// The other clock is done.
+    pub(crate) fn resume(&self) {
+        self.is_paused.store(false, Ordering::Relaxed);
+        self.start();
     }
 
     /// Adds time that others spent for the store.
@@ -176,6 +192,22 @@ mod tests {
         clock.end_poll();
         spin();
         check(&clock, 2);
+    }
+
+    #[test]
+    fn polls_of_a_paused_clock_count_elsewhere() {
+        let clock = clock();
+        clock.start();
+        spin();
+        clock.pause();
+        clock.end_poll();
+        clock.start();
+        spin();
+        check(&clock, 1);
+        clock.charge(Duration::from_millis(20));
+        clock.resume();
+        spin();
+        check(&clock, 3);
     }
 
     #[test]

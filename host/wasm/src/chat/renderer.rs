@@ -74,12 +74,11 @@ impl Renderer {
             alive = Some(self.metrics.instance());
             renderer.nala_chat_render().call_render(&mut store, request).await
         };
-        // The caller's clock would see the first slice of the work only; the
-        // renderer's sees all of it.
-        caller.stop();
+        // The renderer works in the caller's polls, and both would count them.
+        caller.pause();
         let rendered = tokio::time::timeout(self.blueprint.limits.wall, cpu.follow(work)).await;
         caller.charge(cpu.used());
-        caller.start();
+        caller.resume();
         drop(store);
         drop(alive);
         match rendered {
