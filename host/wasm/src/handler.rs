@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
-use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
+use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant, TenantName};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error as WireError;
 use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
@@ -147,14 +147,15 @@ impl App {
     }
 
     /// Has an instance answer: here, or on the guest threads where it may keep others
-    /// waiting. That is where the handler's requests are not short, and the tenant's
-    /// guests have used more of late than they may without waiting for others.
+    /// waiting: where the tenant's guests have used more of late than they may without
+    /// waiting for others. Where there are no tenants, short requests keep nobody waiting.
     async fn begin(&self, control: Arc<RequestControl>, request: WasiRequest) -> wasmtime::Result<WasiResponse> {
         let (answer, response) = futures::channel::oneshot::channel();
         let Blueprint { account, models, .. } = &self.instances.blueprint;
         let task = Box::pin(Arc::clone(&self.instances).work(Arc::clone(&control), request, answer));
         let typical = &self.instances.typical;
-        let begins_here = typical.is_short() || models.turns.may_go_on(&account.tenant, Duration::ZERO);
+        let is_alone = account.tenant.name() == &TenantName::local();
+        let begins_here = models.turns.may_go_on(&account.tenant, Duration::ZERO) || (is_alone && typical.is_short());
         match self.threads.fresh().filter(|_| begins_here) {
             Some(fresh) => {
                 let (typical, threads) = (Arc::clone(typical), Arc::clone(&self.threads));
