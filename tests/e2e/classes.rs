@@ -245,6 +245,9 @@ fn a_class_whose_process_is_killed_is_back_soon_and_nobody_else_notices() {
     signal("-KILL", child);
     let cut = guest.read_to_end();
     assert!(!cut.contains("[DONE]") && !cut.ends_with("0\r\n\r\n"), "it looks whole: {cut}");
+    // What comes before the host has seen it is sent, and has no answer.
+    let is_up = || host.metrics().with("nala_class_up", r#"class="untrusted""#);
+    eventually("the host sees it", Duration::from_secs(5), || is_up() == 0.0);
     // The first pause is half a second, and the model is loaded after it.
     let request = chat::request(chat::FRANCE, 8).to_string();
     let authorization = format!("Bearer {}", keys.guest);
