@@ -193,7 +193,8 @@ mod tests {
         let outer = Builder::new_current_thread().build().unwrap();
         let own = here();
         let (typical, fresh) = (Arc::<Typical>::default(), threads.fresh().unwrap());
-        outer.block_on(Begun::new(task, control, Arc::clone(&typical), threads, fresh));
+        // They end with their last handle, and their tasks with them.
+        outer.block_on(Begun::new(task, control, Arc::clone(&typical), Arc::clone(&threads), fresh));
         assert!(!typical.is_short());
         let apart = (Some("nala guest".to_owned()), (before + NICENESS).min(19));
         assert_eq!(places.iter().collect::<Vec<_>>(), [own.clone(), own.clone(), apart]);
