@@ -100,13 +100,7 @@ impl Shared {
     fn stream(&self, key: &str, content: &str, tokens: u32) -> Raw {
         let mut request = chat::request(content, tokens);
         request["stream"] = true.into();
-        let (address, body) = (&self.host.address, request.to_string());
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        Raw::send(address, &[head.as_bytes(), body.as_bytes()].concat())
+        Raw::post_as(Some(key), &self.host.address, "/v1/chat/completions", &request.to_string())
     }
 }
 

@@ -13,8 +13,15 @@ pub struct Raw {
 impl Raw {
     /// Sends a POST with a JSON body.
     pub fn post(address: &str, path: &str, body: &str) -> Self {
+        Self::post_as(None, address, path, body)
+    }
+
+    /// The same, with somebody's key.
+    pub fn post_as(key: Option<&str>, address: &str, path: &str, body: &str) -> Self {
+        let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\n{key}content-type: application/json\r\n\
+             content-length: {}\r\n\r\n",
             body.len()
         );
         Self::send(address, &[head.as_bytes(), body.as_bytes()].concat())

@@ -148,14 +148,8 @@ impl Soak {
     fn hangs_up(&self, n: usize) -> bool {
         let mut request = chat::request("Write a long story about a fox.", 200);
         request["stream"] = true.into();
-        let body = request.to_string();
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx-api-key: {}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            self.chatting,
-            body.len()
-        );
-        let mut raw = Raw::send(&self.host.address, format!("{head}{body}").as_bytes());
+        let (key, address) = (Some(self.chatting.as_str()), &self.host.address);
+        let mut raw = Raw::post_as(key, address, "/v1/chat/completions", &request.to_string());
         for _ in 0..n % 4 {
             raw.read_until("\"content\":");
         }

@@ -20,6 +20,7 @@ mod logging;
 mod model;
 mod models;
 mod new;
+mod program;
 mod ready;
 mod registry;
 mod run;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use nala_models::Store;
 pub(crate) use nala_sandbox::Connect;
 use nala_sandbox::{Plan, Policy, Report, Spawn};
@@ -10,6 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{SandboxPolicy, ServeArgs};
 use crate::console::{Console, Help};
+use crate::program;
 use crate::serve;
 use crate::tenancy::{Doors, Opened};
 
@@ -107,8 +107,7 @@ fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan
     }
     if opened.is_managed() {
         // What is deployed is compiled by this program in a process of its own.
-        let program = std::env::current_exe().context("the path of this program is not known")?;
-        plan = plan.spawn(Spawn::Only(vec![program]));
+        plan = plan.spawn(Spawn::Only(vec![program::path()?]));
     }
     Ok(match &opened.doors {
         Doors::Listen { requests, admin } => {

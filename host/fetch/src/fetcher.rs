@@ -206,23 +206,15 @@ impl Fetcher {
         let Package { registry, package, version } = wanted;
         let registry = registry.as_deref().ok_or_else(|| Error::NoRegistry(package.clone()))?;
         let asked = format!("{registry} {package}@{version}");
-        if self.settings.network == Network::Unused
-            && let Some(pinned) = self.noted(&asked)
-        {
-            return self.reference(&pinned, progress);
-        }
-        match (self.newest_of(registry, package, version), self.noted(&asked)) {
-            (Ok(exact), _) => {
-                let fetched = self.package(&exact, progress)?;
-                if let Some(pinned) = &fetched.pinned {
-                    self.cache.keep_note(&Note { asked, reference: pinned.to_string() })?;
-                }
-                Ok(fetched)
-            }
+        let exact = match (self.newest_of(registry, package, version), self.noted(&asked)) {
+            (Ok(exact), _) => exact,
             // A start must not depend on a registry that is not there for the moment.
-            (Err(Error::Remote(_)), Some(pinned)) => self.reference(&pinned, progress),
-            (Err(error), _) => Err(error),
-        }
+            (Err(Error::Remote(_) | Error::Offline(_)), Some(pinned)) => return self.reference(&pinned, progress),
+            (Err(error), _) => return Err(error),
+        };
+        let fetched = self.package(&exact, progress)?;
+        self.note(asked, &fetched)?;
+        Ok(fetched)
     }
 
     /// The newest version that fits, as the registry tells.
@@ -248,10 +240,16 @@ impl Fetcher {
     /// Fetches what is asked for the first time, and notes what it is.
     fn first(&self, asked: String, reference: &Reference, progress: &mut Progress<'_>) -> Result<Fetched, Error> {
         let fetched = self.reference(reference, progress)?;
-        if let Some(pinned) = &fetched.pinned {
-            self.cache.keep_note(&Note { asked, reference: pinned.to_string() })?;
-        }
+        self.note(asked, &fetched)?;
         Ok(fetched)
+    }
+
+    /// Notes what something that was asked for is.
+    fn note(&self, asked: String, fetched: &Fetched) -> Result<(), Error> {
+        match &fetched.pinned {
+            Some(pinned) => self.cache.keep_note(&Note { asked, reference: pinned.to_string() }),
+            None => Ok(()),
+        }
     }
 
     fn noted(&self, asked: &str) -> Option<Reference> {

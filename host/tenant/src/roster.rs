@@ -23,11 +23,20 @@ pub struct TenantName(Arc<str>);
 #[error("a tenant's name has 1 to 64 letters, digits, `-`, `_` and `.`, and begins with a letter or a digit")]
 pub struct InvalidName;
 
+/// The name of a machine's one owner.
+const LOCAL: &str = "local";
+
 impl TenantName {
     /// The one owner of a machine for which no tenants are declared.
     #[must_use]
     pub fn local() -> Self {
-        Self(Arc::from("local"))
+        Self(Arc::from(LOCAL))
+    }
+
+    /// Whether it is [`Self::local`].
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        &*self.0 == LOCAL
     }
 
     /// The name.

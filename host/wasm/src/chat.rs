@@ -40,7 +40,7 @@ impl render::Host for StoreData {
             let text = "no component renders prompts for this one; name one as its `renderer`";
             return Ok(Err(types::Error::Failed(text.into())));
         };
-        let rendered = renderer.render(&request, &self.cpu, &self.account, self.slot.clone()).await;
+        let rendered = renderer.render(&request, &self.cpu, &self.account, self.request.clone()).await;
         self.cpu.check()?;
         Ok(rendered.unwrap_or_else(|error| Err(types::Error::Failed(failure(renderer.name(), &error)))))
     }

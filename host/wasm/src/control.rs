@@ -25,8 +25,8 @@ pub(crate) struct RequestControl {
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
     seat: Mutex<Option<Seat>>,
-    /// Where the instance's store says what stopped it, once there is one.
-    outcome: OnceLock<Arc<Outcome>>,
+    /// Where the instance's store says what stopped it.
+    pub(crate) outcome: Arc<Outcome>,
     /// How the instance ended. Known before its store is dropped, and so before
     /// the response's body ends because of that.
     end: OnceLock<End>,
@@ -65,7 +65,7 @@ impl RequestControl {
             deadline,
             depth,
             seat: Mutex::new(None),
-            outcome: OnceLock::new(),
+            outcome: Arc::default(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
             is_long: AtomicBool::new(false),
@@ -106,32 +106,16 @@ impl RequestControl {
 
     /// The limit that stopped the instance, if one did.
     pub(crate) fn stopped(&self) -> Option<Stopped> {
-        self.outcome.get()?.stopped()
+        self.outcome.stopped()
     }
 
     /// The tenant's limit for which the instance was refused memory, if there is one.
     pub(crate) fn exceeded(&self) -> Option<Exceeded> {
-        self.outcome.get()?.exceeded()
+        self.outcome.exceeded()
     }
 
     /// Whether the instance was refused memory.
     pub(crate) fn memory_refused(&self) -> bool {
-        self.outcome.get().is_some_and(|outcome| outcome.memory_refused())
-    }
-}
-
-/// The request of a worker, once it has taken it up.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Slot(Arc<OnceLock<Arc<RequestControl>>>);
-
-impl Slot {
-    pub(crate) fn attach(&self, control: Arc<RequestControl>, outcome: Arc<Outcome>) {
-        // A worker takes up one request only, so both are empty.
-        let _ = control.outcome.set(outcome);
-        let _ = self.0.set(control);
-    }
-
-    pub(crate) fn get(&self) -> Option<&Arc<RequestControl>> {
-        self.0.get()
+        self.outcome.memory_refused()
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
-use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant, TenantName};
+use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error as WireError;
 use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
@@ -15,7 +15,7 @@ use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as 
 use crate::account::{Account, Place};
 use crate::body::{GoneGuard, ResponseBody, counted};
 use crate::capabilities::Own;
-use crate::control::{RequestControl, Slot};
+use crate::control::RequestControl;
 use crate::engine::Runtime;
 use crate::error::{HandleError, RETRY};
 use crate::load::LoadError;
@@ -154,8 +154,8 @@ impl App {
         let Blueprint { account, models, .. } = &self.instances.blueprint;
         let task = Box::pin(Arc::clone(&self.instances).work(Arc::clone(&control), request, answer));
         let typical = &self.instances.typical;
-        let is_alone = account.tenant.name() == &TenantName::local();
-        let begins_here = models.turns.may_go_on(&account.tenant, Duration::ZERO) || (is_alone && typical.is_short());
+        let is_alone = account.tenant.name().is_local();
+        let begins_here = (is_alone && typical.is_short()) || models.turns.may_go_on(&account.tenant, Duration::ZERO);
         match self.threads.fresh().filter(|_| begins_here) {
             Some(fresh) => {
                 let (typical, threads) = (Arc::clone(typical), Arc::clone(&self.threads));
@@ -186,7 +186,7 @@ impl App {
         let state = &self.instances;
         let outcome = Arc::new(Outcome::default());
         let begin = Instant::now();
-        let mut store = state.blueprint.store(&state.blueprint.account, Slot::default(), Arc::clone(&outcome));
+        let mut store = state.blueprint.store(&state.blueprint.account, None, Arc::clone(&outcome));
         let made = begin.elapsed();
         let cpu = Arc::clone(&store.data().cpu);
         let instance = cpu.follow(state.pre.instantiate_async(&mut store)).await;

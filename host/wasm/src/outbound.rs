@@ -24,7 +24,6 @@ pub use chain::{Callee, Chain, ChainError, Chained};
 
 use crate::account::{Account, Holding};
 use crate::body::counted;
-use crate::control::Slot;
 use crate::limits::Limits;
 
 /// The way out for a component.
@@ -55,7 +54,8 @@ pub(crate) struct Sender {
     outbound: Option<Outbound>,
     /// Requests that may still be begun.
     room: Arc<Semaphore>,
-    slot: Slot,
+    /// How deep the request lies that this is sent for, where there is one.
+    depth: Option<Depth>,
     account: Arc<Account>,
 }
 
@@ -64,11 +64,11 @@ impl Sender {
         app: Arc<str>,
         outbound: Option<Outbound>,
         limits: &Limits,
-        slot: Slot,
+        depth: Option<Depth>,
         account: Arc<Account>,
     ) -> Self {
         let room = Arc::new(Semaphore::new(limits.outbound_connections as usize));
-        Self { app, outbound, room, slot, account }
+        Self { app, outbound, room, depth, account }
     }
 
     fn denied(&self, request: &Request<WasiBody>) -> Error {
@@ -104,7 +104,7 @@ impl WasiHttpHooks for Sender {
         let meter = Arc::clone(&self.account.meter);
         let sent = Arc::clone(&meter);
         let request = request.map(|body| counted(body, sent, Counter::OutboundBytes).boxed_unsync());
-        let depth = self.slot.get().map(|control| control.depth);
+        let depth = self.depth;
         let options = options.unwrap_or_default();
         Box::new(async move {
             let response = match egress.route(request.uri()).map_err(error::wire)? {

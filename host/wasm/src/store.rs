@@ -12,7 +12,7 @@ use crate::account::Account;
 use crate::capabilities::Granted;
 use crate::chat::renderer::Renderer;
 use crate::clocks::GuestClock;
-use crate::control::Slot;
+use crate::control::RequestControl;
 use crate::cpu::CpuClock;
 use crate::handler::Seat;
 use crate::key_value::Budget;
@@ -53,8 +53,8 @@ pub(crate) struct StoreData {
     pub(crate) key_value: Budget,
     /// What it prints and logs.
     pub(crate) log: LogStream,
-    /// The request that the store works for.
-    pub(crate) slot: Slot,
+    /// The request that the store works for, if it does for one.
+    pub(crate) request: Option<Arc<RequestControl>>,
     /// Its place among the instances, once it works for a request.
     pub(crate) seat: Option<Seat>,
     /// Whom it works for.
@@ -80,7 +80,12 @@ pub(crate) struct Blueprint {
 impl Blueprint {
     /// A store with its limits armed, on the account of `account`. `outcome` is where
     /// it says that a limit stopped it.
-    pub(crate) fn store(&self, account: &Arc<Account>, slot: Slot, outcome: Arc<Outcome>) -> Store<StoreData> {
+    pub(crate) fn store(
+        &self,
+        account: &Arc<Account>,
+        request: Option<Arc<RequestControl>>,
+        outcome: Arc<Outcome>,
+    ) -> Store<StoreData> {
         let limits = &self.limits;
         let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome)));
         let mut table = ResourceTable::new();
@@ -97,7 +102,7 @@ impl Blueprint {
                 Arc::clone(&self.app),
                 self.granted.outbound.clone(),
                 limits,
-                slot.clone(),
+                request.as_ref().map(|request| request.depth),
                 Arc::clone(account),
             ),
             memory: MemoryLimiter::new(limits, account, outcome),
@@ -110,7 +115,7 @@ impl Blueprint {
             clock,
             key_value: Budget::new(limits),
             log,
-            slot,
+            request,
             seat: None,
             account: Arc::clone(account),
         };
@@ -125,9 +130,9 @@ impl Blueprint {
             cpu.stop();
             let used = cpu.used();
             if used >= LONG
-                && let Some(control) = store.data().slot.get()
+                && let Some(request) = &store.data().request
             {
-                control.note_long();
+                request.note_long();
             }
             let waits = !turns.may_go_on(&tenant, cpu.fresh());
             let (cpu, turns, tenant) = (Arc::clone(&cpu), Arc::clone(&turns), Arc::clone(&tenant));

@@ -12,7 +12,7 @@ use wasmtime::{AsContextMut, Store};
 use wasmtime_wasi_http::WasiHttpView;
 use wasmtime_wasi_http::handler::{Prepared, Proxy, ProxyPre, Request, Response};
 
-use crate::control::{End, RequestControl, Slot};
+use crate::control::{End, RequestControl};
 use crate::error::HandleError;
 use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outcome::{Outcome, Stopped};
@@ -36,11 +36,9 @@ impl Instances {
     /// Answers a request with an instance of its own, and goes on until the guest has
     /// nothing more to do, nobody wants the response any more, or time is up.
     pub(crate) async fn work(self: Arc<Self>, control: Arc<RequestControl>, request: Request, answer: Answer) {
-        let outcome = Arc::new(Outcome::default());
-        let slot = Slot::default();
-        slot.attach(Arc::clone(&control), Arc::clone(&outcome));
-        let begin = Instant::now();
-        let mut store = self.blueprint.store(&self.blueprint.account, slot, Arc::clone(&outcome));
+        let (begin, outcome) = (Instant::now(), &control.outcome);
+        let account = &self.blueprint.account;
+        let mut store = self.blueprint.store(account, Some(Arc::clone(&control)), Arc::clone(outcome));
         store.data_mut().seat = control.take_seat();
         let cpu = Arc::clone(&store.data().cpu);
         let turns = Arc::clone(&self.blueprint.models.turns);
@@ -54,7 +52,7 @@ impl Instances {
         let Life { store: Some(store), alive, .. } = &mut life else { return };
         let guest = async {
             let proxy = self.pre.instantiate_async(&mut *store).await;
-            let proxy = proxy.map_err(|error| NotMade(HandleError::of(&error, &outcome)))?;
+            let proxy = proxy.map_err(|error| NotMade(HandleError::of(&error, outcome)))?;
             self.metrics.instantiate_seconds.observe(begin.elapsed().as_secs_f64());
             *alive = Some(self.metrics.instance());
             store.run_concurrent(async |accessor| serve(accessor, &proxy, request, answer).await).await?
@@ -64,7 +62,7 @@ impl Instances {
             biased;
             result = cpu.follow(guest) => result,
             // Not held up by what the guest uses of the task's budget.
-            () = unconstrained(over(&control.gone, control.deadline, &outcome)) => Err(wasmtime::format_err!("it was ended")),
+            () = unconstrained(over(&control.gone, control.deadline, outcome)) => Err(wasmtime::format_err!("it was ended")),
         };
         life.end(&result);
     }

@@ -29,6 +29,7 @@ use tokio::task::JoinSet;
 pub(crate) use self::own::{behind, console, settings};
 use crate::args::KeepArgs;
 use crate::console::Help;
+use crate::program;
 
 /// The environment variable by which a process is told whose it is. It is none of the
 /// line's options, so that the line can be the host's own.
@@ -63,7 +64,7 @@ impl Keepers {
     pub(crate) fn start(classes: &[Class]) -> anyhow::Result<Self> {
         let mut keepers = Vec::new();
         for class in classes {
-            let mut command = Command::new(program()?);
+            let mut command = Command::new(program::path()?);
             command.args(["keep", "--class", class.name.as_str(), "--"]).args(std::env::args_os().skip(1));
             let keeper = Keeper::start(command)
                 .with_context(|| format!("the process of the class {} cannot be started", class.name))?;
@@ -78,7 +79,7 @@ impl Keepers {
 /// # Errors
 /// It was not started by a host.
 pub(crate) fn keep(args: &KeepArgs) -> anyhow::Result<()> {
-    let program = program()?;
+    let program = program::path()?;
     let process = || {
         let mut command = Command::new(&program);
         command.args(&args.line).env(VARIABLE, args.class.as_str());
@@ -92,10 +93,6 @@ pub(crate) fn keep(args: &KeepArgs) -> anyhow::Result<()> {
         let what = format!("the class {} cannot be kept: {error}", args.class);
         Help { what, help: "start `nala-host up` with the operator's file; it does this itself".to_owned() }.into()
     })
-}
-
-fn program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("the path of this program is not known")
 }
 
 /// A class's process, and the room for requests to it.

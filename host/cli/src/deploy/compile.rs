@@ -13,6 +13,7 @@ use nala_deploy::{Jail, JailLimits};
 use nala_wasm::{CompileCache, Runtime, RuntimeConfig, Source};
 
 use crate::args::CompileArgs;
+use crate::program;
 use crate::serve::Preparing;
 
 /// Time for a component, as many times as its CPU time may be: others compute as well.
@@ -21,6 +22,11 @@ const WALL: u32 = 2;
 const MEMORY: u64 = 2 << 30;
 /// Bytes of compiled code.
 const OUTPUT: u64 = 1 << 30;
+
+/// What the process of one component may use, and how many bytes it may write.
+pub(super) fn limits(cpu: Duration, output_bytes: u64) -> JailLimits {
+    JailLimits { cpu, wall: cpu.saturating_mul(WALL), memory_bytes: MEMORY, output_bytes }
+}
 
 /// Has components compiled.
 pub(super) struct Compiler {
@@ -37,9 +43,8 @@ impl Compiler {
         let jail = match &preparing.cache {
             CompileCache::Off => None,
             CompileCache::Directory(folder) => {
-                let program = std::env::current_exe().context("the path of this program is not known")?;
                 let arguments = [OsString::from("compile"), "--cache-dir".into(), folder.into()];
-                Some(Jail::new(program, arguments))
+                Some(Jail::new(program::path()?, arguments))
             }
         };
         Ok(Self { jail, done })
@@ -49,8 +54,7 @@ impl Compiler {
     pub(super) fn compile(&self, component: &Path, cpu: Duration) -> anyhow::Result<()> {
         let Some(jail) = &self.jail else { return Ok(()) };
         let name = component.file_name().context("a component without a name")?;
-        let limits = JailLimits { cpu, wall: cpu.saturating_mul(WALL), memory_bytes: MEMORY, output_bytes: OUTPUT };
-        jail.compile(component, &self.done.join(name), &limits)?;
+        jail.compile(component, &self.done.join(name), &limits(cpu, OUTPUT))?;
         Ok(())
     }
 }

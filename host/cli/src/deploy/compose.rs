@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use nala_deploy::{Jail, JailError, JailLimits};
+use nala_deploy::{Jail, JailError};
 use serde::{Deserialize, Serialize};
 
+use super::compile::limits;
 use crate::application::Described;
 use crate::args::ComposeArgs;
-
-/// Memory for joining components, in bytes.
-const MEMORY: u64 = 2 << 30;
+use crate::program;
 
 /// What is to be composed, as the process is told.
 #[derive(Serialize, Deserialize)]
@@ -52,8 +51,7 @@ impl Composer {
             fs::remove_dir_all(&folder).with_context(|| format!("{} cannot be emptied", folder.display()))?;
         }
         fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        let program = std::env::current_exe().context("the path of this program is not known")?;
-        Ok(Self { jail: Jail::new(program, ["compose"]), folder })
+        Ok(Self { jail: Jail::new(program::path()?, ["compose"]), folder })
     }
 
     /// Composes all components of an application that have dependencies, and has it take
@@ -82,10 +80,7 @@ impl Composer {
         let (input, output) = (at.with_extension("json"), at.with_extension("wasm"));
         fs::write(&input, serde_json::to_vec(plan)?)
             .with_context(|| format!("{} cannot be written", input.display()))?;
-        let Bounds { cpu, component_bytes } = bounds;
-        let limits =
-            JailLimits { cpu, wall: cpu.saturating_mul(2), memory_bytes: MEMORY, output_bytes: component_bytes };
-        match self.jail.compile(&input, &output, &limits) {
+        match self.jail.compile(&input, &output, &limits(bounds.cpu, bounds.component_bytes)) {
             Ok(_) => Ok(output),
             Err(JailError::Rejected(said)) => Err(anyhow!("{}", said.strip_prefix("error: ").unwrap_or(&said))),
             Err(error) => Err(anyhow::Error::new(error).context(format!("composing `{}`", plan.component))),

@@ -179,7 +179,7 @@ impl<C: Clock> Scheduler<C> {
             return true;
         }
         // A prompt can be computed again; what a run has said cannot be unsaid.
-        let is_prompt = |id: &&SessionId| self.sequences.get(id).is_some_and(|s| matches!(s.work, Work::Prefill(_)));
+        let is_prompt = |id: &&SessionId| self.sequences.get(id).is_some_and(Sequence::is_prompt);
         match (stuck.iter().find(is_prompt), stuck.first()) {
             (Some(&id), _) => self.release_by_id(id),
             (None, Some(&id)) => self.preempt(id),
@@ -195,10 +195,9 @@ impl<C: Clock> Scheduler<C> {
         let placed = blocked.iter().filter_map(|&id| Some((id, self.sequences.get(&id).filter(|s| s.seq.is_some())?)));
         let at_work = placed.filter_map(|(id, sequence)| Some((id, sequence, sequence.wait()?.asked)));
         let mut stuck: Vec<(SessionId, &Sequence, Duration)> = at_work.collect();
-        let is_prompt = |sequence: &Sequence| matches!(sequence.work, Work::Prefill(_));
         stuck.sort_by(|(a, a_sequence, a_asked), (b, b_sequence, b_asked)| {
             let gives_way = self.fair.gives_way(&b_sequence.owner, &a_sequence.owner);
-            let of_prompts = is_prompt(b_sequence).cmp(&is_prompt(a_sequence));
+            let of_prompts = b_sequence.is_prompt().cmp(&a_sequence.is_prompt());
             gives_way.then(of_prompts).then(b_asked.cmp(a_asked)).then(b.cmp(a))
         });
         stuck.into_iter().map(|(id, ..)| id).collect()

@@ -263,6 +263,11 @@ impl Sequence {
         }
     }
 
+    /// Whether a prompt of it is being computed.
+    pub(super) fn is_prompt(&self) -> bool {
+        matches!(self.work, Work::Prefill(_))
+    }
+
     pub(super) fn wait(&self) -> Option<&Wait> {
         match &self.work {
             Work::Idle => None,

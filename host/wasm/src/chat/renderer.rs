@@ -6,7 +6,7 @@ use wasmtime::component::InstancePre;
 
 use super::bindings::nala::chat::types::{Error, Piece, Request};
 use crate::account::Account;
-use crate::control::Slot;
+use crate::control::RequestControl;
 use crate::cpu::CpuClock;
 use crate::error::HandleError;
 use crate::load::LoadError;
@@ -52,7 +52,7 @@ impl Renderer {
     }
 
     /// Renders a conversation in a fresh instance, on the account of `caller`, for the
-    /// request in `slot`.
+    /// request `of`.
     ///
     /// The outer error is one of the renderer itself, the inner one its answer.
     pub(crate) async fn render(
@@ -60,14 +60,14 @@ impl Renderer {
         request: &Request,
         caller: &CpuClock,
         account: &Arc<Account>,
-        slot: Slot,
+        of: Option<Arc<RequestControl>>,
     ) -> Result<Result<Vec<Piece>, Error>, HandleError> {
         self.metrics.renders.inc();
         let _place = account.place(self.blueprint.limits.handles).map_err(HandleError::Tenant)?;
         let outcome = Arc::new(Outcome::default());
         // Before the store, so that it is dropped after it.
         let mut alive = None;
-        let mut store = self.blueprint.store(account, slot, Arc::clone(&outcome));
+        let mut store = self.blueprint.store(account, of, Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
         let work = async {
             let renderer = self.pre.instantiate_async(&mut store).await?;
