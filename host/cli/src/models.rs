@@ -242,6 +242,7 @@ pub(crate) fn options(args: &EngineArgs) -> LoadOptions {
     let granted = std::num::NonZeroUsize::new(nala_machine::granted_cpus().threads);
     LoadOptions {
         threads: args.threads.or(granted),
+        pinning: args.pin_threads.into(),
         kv_cells: args.kv_cells,
         max_sequences: args.max_sequences,
         batch_tokens: args.batch_tokens,

@@ -11,6 +11,7 @@
 //! stands behind [`Backend`], which the deterministic `fake` (feature
 //! `testing`) implements as well.
 
+mod affinity;
 pub mod backend;
 mod clock;
 mod command;

@@ -7,6 +7,7 @@
 
 mod begin;
 mod cells;
+mod company;
 mod draft;
 mod embed;
 mod fair;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::affinity::Affinity;
 use crate::backend::{Abilities, Backend, BackendLimits, BatchEntry};
 use crate::clock::Clock;
 use crate::command::{Command, SessionId};
@@ -41,6 +43,7 @@ use crate::metrics::EngineMetrics;
 use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
+use company::{Company, Spare};
 use draft::DraftModel;
 use embed::Embeddings;
 use fair::Fair;
@@ -84,6 +87,9 @@ pub(crate) struct Scheduler<C> {
     bytes_a_token: f64,
     abilities: Abilities,
     pace: Pace,
+    company: Company,
+    /// What steps have for prompts of those who were served far more.
+    spare: Spare,
     /// Guesses what runs will say.
     draft: Option<DraftModel>,
     embeddings: Embeddings,
@@ -135,11 +141,13 @@ impl<C: Clock> Scheduler<C> {
             bytes_a_token: 0.0,
             abilities,
             pace: Pace::default(),
+            company: Company::default(),
+            spare: Spare::default(),
             draft: None,
             embeddings: Embeddings::default(),
             adapter: None,
             patience: Instant::now(),
-            workers: Workers::new(),
+            workers: Workers::new(Affinity::of_this_thread()),
             held_back: BTreeSet::new(),
             changed_hands: Duration::ZERO,
             can_reject: true,
@@ -148,6 +156,11 @@ impl<C: Clock> Scheduler<C> {
             chooser,
             batch: Vec::new(),
         }
+    }
+
+    /// Has the threads that help this one run on these CPUs, whichever it is kept to itself.
+    pub(crate) fn with_helpers_on(self, affinity: Affinity) -> Self {
+        Self { workers: Workers::new(affinity), ..self }
     }
 
     /// Has a smaller model guess what runs will say.
@@ -196,7 +209,7 @@ impl<C: Clock> Scheduler<C> {
             let relieved = self.relieve(&plan.blocked, now);
             return if answered || embedded || self.wait_for_a_guide() { Progress::Worked } else { relieved };
         }
-        if !plan.blocked.is_empty() && !self.park_an_idle_one() && self.change_turns(&plan.blocked, now) {
+        if self.make_way(&plan.blocked, now) {
             return Progress::Worked;
         }
         let shares = self.place_all(plan.shares);

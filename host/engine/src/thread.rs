@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 
+use crate::affinity::Affinity;
 use crate::backend::{Abilities, Backend, BackendLimits};
 use crate::clock::SystemClock;
 use crate::command::Command;
@@ -33,6 +34,8 @@ pub(crate) struct Setup {
 /// Should the backend panic, the sequences are dropped with it, which tells
 /// every reader that the engine is gone.
 pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<(BackendLimits, Abilities), String>)) {
+    // Before the backend may keep this thread to one CPU.
+    let affinity = Affinity::of_this_thread();
     let Setup { backend, draft, tokenizer, config, metrics, steps, commands } = setup;
     let backend = match backend() {
         Ok(backend) => backend,
@@ -45,6 +48,7 @@ pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<(BackendLimits, Abili
     ready(Ok((backend.limits(), backend.abilities())));
     let serve = AssertUnwindSafe(move || {
         let mut scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
+        scheduler = scheduler.with_helpers_on(affinity);
         if let Some(draft) = draft {
             scheduler = scheduler.with_draft(draft);
         }

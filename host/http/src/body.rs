@@ -25,6 +25,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// that the client sees the answer and not a reset connection.
 const LINGER_BYTES: u64 = 64 * 1024 * 1024;
 const LINGER_TIME: Duration = Duration::from_secs(5);
+/// After so many bytes of it there is a pause: nobody wants them, and to take them in as
+/// fast as a client can send keeps a core from everybody else.
+const LINGER_BURST: u64 = 256 * 1024;
+/// As long as a burst takes at eight mebibytes a second.
+const LINGER_PAUSE: Duration = Duration::from_millis(32);
 
 /// Why a request body could not be read to its end.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -167,10 +172,16 @@ impl RequestBody {
         runtime.spawn(async move {
             let drain = async {
                 let mut left = LINGER_BYTES;
+                let mut burst = 0;
                 while let Some(Ok(frame)) = rest.frame().await {
                     let len = frame.data_ref().map_or(0, |data| data.len() as u64);
                     let Some(rest) = left.checked_sub(len) else { return };
                     left = rest;
+                    burst += len;
+                    if burst >= LINGER_BURST {
+                        burst = 0;
+                        tokio::time::sleep(LINGER_PAUSE).await;
+                    }
                 }
             };
             // Past the time the body is dropped and the connection with it.

@@ -17,6 +17,7 @@ use crate::embed::Embeddings;
 use crate::holdings::Holdings;
 use crate::model;
 use crate::options::LoadOptions;
+use crate::threads::Cpus;
 
 /// `llama_decode`'s answer where no KV cells are left.
 const NO_CELLS: i32 = 1;
@@ -54,14 +55,15 @@ impl LlamaCpp {
     pub(crate) fn new(
         model: Arc<LlamaModel>,
         options: &LoadOptions,
+        cpus: Cpus,
         info: &ModelInfo,
         adapters: Vec<Adapter>,
     ) -> Result<Self, String> {
         let vocab = u32::try_from(model.vocab().n_tokens()).unwrap_or(0);
         let limits = options.limits(vocab, model::context_trained(&model));
-        let embeddings = Embeddings::new(Arc::clone(&model), options, info.embeddings);
+        let embeddings = Embeddings::new(Arc::clone(&model), options, cpus, info.embeddings);
         let spare = has_spare_sequence(&model, options).then_some(options.max_sequences);
-        let context = Context::new(model, options)?;
+        let context = Context::new(model, options, &cpus)?;
         let batch = Batch::new(limits.batch_tokens).ok_or("not enough memory for a batch; lower batch_tokens")?;
         let sequences = limits.sequences as usize;
         Ok(Self {

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::LoadError;
 use crate::load;
 use crate::options::LoadOptions;
+use crate::threads::Cpus;
 
 /// What a bare loop took.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +81,8 @@ pub fn decode_loop(
     let (model, _) = load::read(path, |_| {})?;
     let vocab = usize::try_from(model.vocab().n_tokens()).unwrap_or(0);
     fits(options, streams, prompt, n_new, vocab).map_err(BareError::Context)?;
-    let mut context = Context::new(Arc::clone(&model), options).map_err(BareError::Context)?;
+    let mut context =
+        Context::new(Arc::clone(&model), options, &Cpus::of_this_thread(options)).map_err(BareError::Context)?;
     let mut batch = Batch::new(options.batch_tokens)
         .ok_or_else(|| BareError::Context("not enough memory for a batch".to_owned()))?;
 

@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::log;
 use crate::model;
 use crate::options::{FlashAttention, KvType, LoadOptions, MAX_SEQUENCES};
-use crate::threads::Threads;
+use crate::threads::{Cpus, Threads};
 
 /// Making a context writes to the model, so no two are made at once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -70,8 +70,7 @@ pub(crate) struct Context {
 impl Context {
     /// Makes the context that sequences are decoded in. The text of an error is
     /// for people.
-    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions) -> Result<Self, String> {
-        let (threads, batch_threads) = options.thread_counts();
+    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions, cpus: &Cpus) -> Result<Self, String> {
         let mut params = params(options);
         let sequences = options.max_sequences + u32::from(has_spare_sequence(&model, options));
         // llama.cpp aborts the process where a context has room for fewer tokens
@@ -96,7 +95,7 @@ impl Context {
                 options.kv_cells
             )
         })?;
-        this._threads = Threads::attach(&this, threads, batch_threads);
+        this._threads = Threads::attach(&this, options.thread_counts(), cpus);
         Ok(this)
     }
 
@@ -106,6 +105,7 @@ impl Context {
     pub(crate) fn for_vectors(
         model: Arc<LlamaModel>,
         options: &LoadOptions,
+        cpus: &Cpus,
         cells: u32,
         batch: u32,
         of: Vectors,
@@ -123,11 +123,13 @@ impl Context {
         params.kv_unified = true;
         // Nothing is ever cut or moved.
         params.swa_full = false;
-        Self::with(model, params).map_err(|errors| {
+        let mut this = Self::with(model, params).map_err(|errors| {
             format!(
                 "llama.cpp cannot make a context for embeddings of {cells} tokens ({errors}); lower embedding_tokens"
             )
-        })
+        })?;
+        this._threads = Threads::attach(&this, options.thread_counts(), cpus);
+        Ok(this)
     }
 
     fn with(model: Arc<LlamaModel>, params: sys::llama_context_params) -> Result<Self, String> {

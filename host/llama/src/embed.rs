@@ -18,6 +18,7 @@ use nala_engine::{BatchEntry, DecodeError, Embedding, EmbeddingInfo, Pooling, Se
 use crate::batch::Batch;
 use crate::context::{Context, Vectors};
 use crate::options::LoadOptions;
+use crate::threads::Cpus;
 
 /// Tokens that are decoded at once where vectors are of tokens. Always so many,
 /// whatever a step has room for: kernels give other last digits in batches of other
@@ -44,13 +45,19 @@ struct Embedder {
 }
 
 impl Embedder {
-    fn new(model: Arc<LlamaModel>, options: &LoadOptions, of: Vectors, cells: u32) -> Result<Self, String> {
+    fn new(
+        model: Arc<LlamaModel>,
+        options: &LoadOptions,
+        cpus: &Cpus,
+        of: Vectors,
+        cells: u32,
+    ) -> Result<Self, String> {
         let part = match of {
             Vectors::OfTokens => PART.min(cells),
             // The head is given what the batch at hand holds.
             Vectors::OfTheHead => cells,
         };
-        let context = Context::for_vectors(model, options, cells, part, of)?;
+        let context = Context::for_vectors(model, options, cpus, cells, part, of)?;
         let batch = Batch::new(part).ok_or("not enough memory for a batch")?;
         Ok(Self { context, batch, of, part, cells, pooled: Vec::new(), computed: 0 })
     }
@@ -128,14 +135,15 @@ fn failed(text: &str) -> DecodeError {
 pub(crate) struct Embeddings {
     model: Arc<LlamaModel>,
     options: LoadOptions,
+    cpus: Cpus,
     info: Option<EmbeddingInfo>,
     /// The one that was used last: one context is kept, not one of each kind.
     embedder: Option<Embedder>,
 }
 
 impl Embeddings {
-    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions, info: Option<EmbeddingInfo>) -> Self {
-        Self { model, options: options.clone(), info, embedder: None }
+    pub(crate) fn new(model: Arc<LlamaModel>, options: &LoadOptions, cpus: Cpus, info: Option<EmbeddingInfo>) -> Self {
+        Self { model, options: options.clone(), cpus, info, embedder: None }
     }
 
     /// See `Backend::embed_part`.
@@ -181,7 +189,7 @@ impl Embeddings {
             None => {
                 // The head's context is computed at once and has but one size.
                 let cells = if of == Vectors::OfTheHead { longest } else { cells(wanted, longest) };
-                Embedder::new(Arc::clone(&self.model), &self.options, of, cells)?
+                Embedder::new(Arc::clone(&self.model), &self.options, &self.cpus, of, cells)?
             }
         };
         Ok(self.embedder.insert(embedder))

@@ -45,5 +45,5 @@ mod tokenizer;
 
 pub use error::LoadError;
 pub use load::{check, load};
-pub use options::{AdapterFile, FlashAttention, KvType, LoadOptions};
+pub use options::{AdapterFile, FlashAttention, KvType, LoadOptions, Pinning};
 pub use system::{Version, system_info, version};

@@ -17,6 +17,7 @@ use crate::model;
 use crate::options::LoadOptions;
 use crate::pages;
 use crate::system;
+use crate::threads::Cpus;
 use crate::tokenizer::Vocabulary;
 
 /// The most characters of llama.cpp's error lines in an error.
@@ -41,12 +42,12 @@ pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'sta
     let adapters = adapters?;
     let vocabulary =
         Vocabulary::new(Arc::clone(&model)).ok_or_else(|| LoadError::NoVocabulary { path: path.to_path_buf() })?;
-    let (options, known) = (options.clone(), info.clone());
+    let (options, cpus, known) = (options.settled(), Cpus::of_this_thread(options), info.clone());
     Ok(LoadedModel {
         info,
         tokenizer: Arc::new(vocabulary),
         backend: Box::new(move || {
-            let backend = LlamaCpp::new(model, &options, &known, adapters)?;
+            let backend = LlamaCpp::new(model, &options, cpus, &known, adapters)?;
             Ok(Box::new(backend) as Box<dyn Backend>)
         }),
         draft: None,

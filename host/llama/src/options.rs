@@ -22,6 +22,21 @@ const FEW_THREADS: usize = 16;
 /// that with many more of them than CPUs nothing is ever done.
 const THREADS_A_CPU: usize = 4;
 
+/// Whether each thread that computes stays on a CPU of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pinning {
+    /// Where there are as many of them as CPUs that the process may use.
+    ///
+    /// They wait for each other some hundred times a token, by spinning. With all CPUs
+    /// taken and others at work beside them, the system now and then puts two on one CPU,
+    /// where each wait takes a time slice: a token takes seconds then. With CPUs to spare
+    /// it finds each one its own, and can move them away from others' work.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
 /// Whether attention is computed by ggml's fused kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FlashAttention {
@@ -73,6 +88,8 @@ pub struct LoadOptions {
     pub threads: Option<NonZeroUsize>,
     /// Threads that decode larger batches. None: as [`LoadOptions::threads`].
     pub batch_threads: Option<NonZeroUsize>,
+    /// Whether each of them stays on a CPU of its own.
+    pub pinning: Pinning,
     /// KV cells, one a token, shared by all sequences.
     pub kv_cells: u32,
     /// The most tokens of one batch, at least [`LoadOptions::max_sequences`].
@@ -98,13 +115,14 @@ pub struct LoadOptions {
 }
 
 impl Default for LoadOptions {
-    /// All cores, 16,384 cells, batches of 512 tokens, 64 sequences, flash
+    /// All cores, a thread on each, 16,384 cells, batches of 512 tokens, 64 sequences, flash
     /// attention where it is supported, 16 bits a number in the cells, embeddings
     /// of up to 8192 tokens, no adapters.
     fn default() -> Self {
         Self {
             threads: None,
             batch_threads: None,
+            pinning: Pinning::Auto,
             kv_cells: 16_384,
             batch_tokens: 512,
             micro_batch_tokens: 512,
@@ -124,6 +142,13 @@ impl LoadOptions {
         let threads = self.threads.map_or_else(cpus, NonZeroUsize::get).min(MAX_THREADS);
         let batch = self.batch_threads.map_or(threads, NonZeroUsize::get).min(MAX_THREADS);
         (threads, batch)
+    }
+
+    /// The same, with numbers of threads that no longer depend on where this is asked: a
+    /// thread that is pinned sees one CPU.
+    pub(crate) fn settled(&self) -> Self {
+        let (threads, batch) = self.thread_counts();
+        Self { threads: NonZeroUsize::new(threads), batch_threads: NonZeroUsize::new(batch), ..self.clone() }
     }
 
     /// Says what is wrong with the numbers, if anything is.

@@ -6,8 +6,10 @@
 use std::ptr::NonNull;
 
 use llama_cpp_sys_2 as sys;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::context::Context;
+use crate::options::{LoadOptions, Pinning};
 
 /// Threadpools attached to a context: one for single tokens, one for larger
 /// batches where that one has another size.
@@ -16,16 +18,48 @@ pub(crate) struct Threads {
     batch: Option<NonNull<sys::ggml_threadpool>>,
 }
 
+/// The CPUs that the threads of a model may use.
+///
+/// To be asked before the first [`Threads`] are made: the thread that attaches them is
+/// one of them, and keeps to the CPU it is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cpus {
+    /// None: pinning is off, or the system does not tell.
+    all: Option<CpuSet>,
+}
+
+impl Cpus {
+    pub(crate) fn of_this_thread(options: &LoadOptions) -> Self {
+        let all = match options.pinning {
+            Pinning::Auto => sched_getaffinity(None).ok(),
+            Pinning::Off => None,
+        };
+        Self { all }
+    }
+
+    /// Says which CPUs a pool may use: one for each thread where that comes out even,
+    /// and else any.
+    fn mark(&self, params: &mut sys::ggml_threadpool_params) {
+        let Some(all) = &self.all else { return };
+        // Named for all pools: the threads of those made later would inherit the one CPU
+        // of the thread that makes them.
+        for (cpu, mask) in params.cpumask.iter_mut().enumerate() {
+            *mask = cpu < CpuSet::MAX_CPU && all.is_set(cpu);
+        }
+        params.strict_cpu = u32::try_from(params.n_threads) == Ok(all.count());
+    }
+}
+
 impl Threads {
     /// Gives a context its own threads. None where the system refuses them or
     /// one thread is all there is; the context then works without.
-    pub(crate) fn attach(context: &Context, single: usize, batch: usize) -> Option<Self> {
+    pub(crate) fn attach(context: &Context, (single, batch): (usize, usize), cpus: &Cpus) -> Option<Self> {
         if cfg!(feature = "openmp") || single.max(batch) < 2 {
             return None;
         }
-        let mut this = Self { single: pool(single)?, batch: None };
+        let mut this = Self { single: pool(single, cpus)?, batch: None };
         if single != batch {
-            this.batch = Some(pool(batch)?);
+            this.batch = Some(pool(batch, cpus)?);
         }
         let batch = this.batch.unwrap_or(this.single);
         // SAFETY: the context and the pools are alive; the context drops the
@@ -37,10 +71,11 @@ impl Threads {
     }
 }
 
-fn pool(threads: usize) -> Option<NonNull<sys::ggml_threadpool>> {
+fn pool(threads: usize, cpus: &Cpus) -> Option<NonNull<sys::ggml_threadpool>> {
     let threads = i32::try_from(threads).ok()?;
     // SAFETY: plain numbers in, a plain structure out.
     let mut params = unsafe { sys::ggml_threadpool_params_default(threads) };
+    cpus.mark(&mut params);
     // SAFETY: the parameters are read during the call only.
     NonNull::new(unsafe { sys::ggml_threadpool_new(&raw mut params) })
 }

@@ -1,8 +1,8 @@
 //! What an instance and whoever waits for its response tell each other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nala_tenant::Exceeded;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,10 @@ use crate::error::HandleError;
 use crate::handler::Seat;
 use crate::outbound::Depth;
 use crate::outcome::{Outcome, Stopped};
+
+/// A guest that has computed for so long when it is seen does so on other threads from
+/// then on, until it waits. Handlers that wait for a model or a disk stay below.
+const LONG: Duration = Duration::from_millis(5);
 
 /// One request, as its instance and its caller share it.
 #[derive(Debug)]
@@ -31,7 +35,18 @@ pub(crate) struct RequestControl {
     /// the response's body ends because of that.
     end: OnceLock<End>,
     ended: CancellationToken,
-    /// Whether the guest computes for so long that others should not wait for it.
+    /// What the guest computes without a wait between.
+    stretch: Stretch,
+}
+
+/// What a guest computes without a wait between.
+#[derive(Debug, Default)]
+struct Stretch {
+    /// What the guest was seen to compute in it, in nanoseconds.
+    nanos: AtomicU64,
+    /// Whether the guest was seen computing since this was last asked.
+    seen: AtomicBool,
+    /// Whether it is so long that others should not wait for it.
     is_long: AtomicBool,
 }
 
@@ -68,18 +83,36 @@ impl RequestControl {
             outcome: Arc::default(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
-            is_long: AtomicBool::new(false),
+            stretch: Stretch::default(),
         }
     }
 
-    /// Notes that the guest computes for long.
-    pub(crate) fn note_long(&self) {
-        self.is_long.store(true, Ordering::Relaxed);
+    /// Notes that the guest is computing, and has done so for that long since it was polled.
+    pub(crate) fn note_computing(&self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let Stretch { nanos, seen, is_long } = &self.stretch;
+        seen.store(true, Ordering::Relaxed);
+        let before = nanos.fetch_add(time, Ordering::Relaxed);
+        if before.saturating_add(time) >= LONG.as_nanos() as u64 {
+            is_long.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether the guest computes for long.
     pub(crate) fn computes_for_long(&self) -> bool {
-        self.is_long.load(Ordering::Relaxed)
+        self.stretch.is_long.load(Ordering::Relaxed)
+    }
+
+    /// Whether the guest was seen computing since this was last asked: it has not come to
+    /// a wait by itself.
+    pub(crate) fn was_computing(&self) -> bool {
+        self.stretch.seen.swap(false, Ordering::Relaxed)
+    }
+
+    /// The guest waits: what it computes from here on is another stretch.
+    pub(crate) fn waits(&self) {
+        self.stretch.nanos.store(0, Ordering::Relaxed);
+        self.stretch.is_long.store(false, Ordering::Relaxed);
     }
 
     /// Hands the request's place to its instance.

@@ -61,6 +61,14 @@ impl CpuClock {
         Duration::from_nanos(spent.saturating_add(running))
     }
 
+    /// What was used since the store was polled. To be asked on its thread.
+    pub(crate) fn in_poll(&self) -> Duration {
+        match self.since.load(Ordering::Relaxed) {
+            STOPPED => Duration::ZERO,
+            since => Duration::from_nanos(thread_nanos().saturating_sub(since)),
+        }
+    }
+
     /// What was used since this was last asked.
     pub(crate) fn fresh(&self) -> Duration {
         let used = self.used();

@@ -101,8 +101,9 @@ impl Runtime {
         let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
-        let tokenisers = Arc::new(Turns::new(config.guest_threads.saturating_sub(1), config.tokenisers));
-        let threads = Arc::new(GuestThreads::start(config.guest_threads)?);
+        let (threads, guest) = GuestThreads::start(config.guest_threads)?;
+        let tokenisers = Arc::new(Turns::new(config.guest_threads.saturating_sub(1), config.tokenisers, guest));
+        let threads = Arc::new(threads);
         let metrics = RuntimeMetrics::default();
         let owner = Tenant::sole();
         Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, threads, owner, cache, ticker })

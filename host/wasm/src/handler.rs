@@ -8,6 +8,7 @@ use http::{Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
 use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error as WireError;
 use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
@@ -22,7 +23,7 @@ use crate::load::LoadError;
 use crate::outbound::Depth;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
-use crate::threads::{Begun, GuestThreads};
+use crate::threads::{self, GuestThreads};
 use crate::worker::Instances;
 
 /// A handler, ready to answer requests. A cheap handle: clones share it.
@@ -147,22 +148,20 @@ impl App {
     }
 
     /// Has an instance answer: here, or on the guest threads where it may keep others
-    /// waiting: where the tenant's guests have used more of late than they may without
-    /// waiting for others. Where there are no tenants, short requests keep nobody waiting.
+    /// waiting.
     async fn begin(&self, control: Arc<RequestControl>, request: WasiRequest) -> wasmtime::Result<WasiResponse> {
         let (answer, response) = futures::channel::oneshot::channel();
         let Blueprint { account, models, .. } = &self.instances.blueprint;
         let task = Box::pin(Arc::clone(&self.instances).work(Arc::clone(&control), request, answer));
-        let typical = &self.instances.typical;
-        let is_alone = account.tenant.name().is_local();
-        let begins_here = (is_alone && typical.is_short()) || models.turns.may_go_on(&account.tenant, Duration::ZERO);
-        match self.threads.fresh().filter(|_| begins_here) {
-            Some(fresh) => {
-                let (typical, threads) = (Arc::clone(typical), Arc::clone(&self.threads));
-                tokio::spawn(Begun::new(task, control, typical, threads, fresh));
-            }
-            None => self.threads.spawn(task),
-        }
+        let place = threads::Place {
+            control,
+            typical: Arc::clone(&self.instances.typical),
+            tenant: Arc::clone(&account.tenant),
+            turns: Arc::clone(&models.turns),
+            guest: Arc::clone(&self.threads),
+            here: Handle::current(),
+        };
+        place.begin(task);
         response.await.unwrap_or_else(|_| Err(wasmtime::format_err!("the instance ended without a response")))
     }
 

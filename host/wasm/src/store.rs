@@ -1,7 +1,6 @@
 //! What a store holds, and how one is set up.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
@@ -27,10 +26,6 @@ use crate::tick::Ticker;
 
 /// Ticks that a guest runs before it looks up and lets others run.
 const SLICE_TICKS: u64 = 1;
-
-/// A guest that has computed for so long when it looks up does so on other threads from
-/// then on. Handlers that wait for a model or a disk stay below.
-const LONG: Duration = Duration::from_millis(5);
 
 /// Bytes of randomness that a guest may ask for in one call.
 const MAX_RANDOM: u64 = 64 << 10;
@@ -127,12 +122,11 @@ impl Blueprint {
         let (turns, tenant) = (Arc::clone(&self.models.turns), Arc::clone(&account.tenant));
         store.epoch_deadline_callback(move |store| {
             cpu.check()?;
+            let in_poll = cpu.in_poll();
             cpu.stop();
             let used = cpu.used();
-            if used >= LONG
-                && let Some(request) = &store.data().request
-            {
-                request.note_long();
+            if let Some(request) = &store.data().request {
+                request.note_computing(in_poll);
             }
             let waits = !turns.may_go_on(&tenant, cpu.fresh());
             let (cpu, turns, tenant) = (Arc::clone(&cpu), Arc::clone(&turns), Arc::clone(&tenant));

@@ -13,13 +13,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use nala_tenant::Tenant;
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::control::RequestControl;
+use crate::turns::Turns;
 
-/// How far the threads step back, as by nice(1). About a third of the weight of others:
-/// enough to let them go first, little enough to go on beside them.
-const NICENESS: i32 = 5;
+/// How far the threads step back, as by nice(1). About a tenth of the weight of others:
+/// with all cores taken by a model, guests that compute without end make its tokens come
+/// later by as much. Those of a tenant that computes little do not run here.
+const NICENESS: i32 = 10;
 
 /// Tasks that were begun elsewhere and have not had a first slice yet. Each may compute
 /// for a tick before it is seen to compute for long, and connections wait behind all of
@@ -69,15 +72,16 @@ impl Drop for Fresh {
 }
 
 impl GuestThreads {
-    /// Starts so many, at least one.
-    pub(crate) fn start(count: usize) -> io::Result<Self> {
+    /// Starts so many, at least one; with a handle to those that block.
+    pub(crate) fn start(count: usize) -> io::Result<(Self, Handle)> {
         let threads = Builder::new_multi_thread()
             .worker_threads(count.max(1))
             .thread_name("nala guest")
             .on_thread_start(step_back)
             .enable_all()
             .build()?;
-        Ok(Self { threads: Some(threads), fresh: Arc::default() })
+        let handle = threads.handle().clone();
+        Ok((Self { threads: Some(threads), fresh: Arc::default() }, handle))
     }
 
     /// Runs a task here.
@@ -99,32 +103,56 @@ impl GuestThreads {
 /// A task that answers a request.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A task where it was begun, until its guest computes for long: then it goes on on the
+/// Who a task works for, and where it may.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) control: Arc<RequestControl>,
+    pub(crate) typical: Arc<Typical>,
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) guest: Arc<GuestThreads>,
+    /// Of the threads that serve connections.
+    pub(crate) here: Handle,
+}
+
+impl Place {
+    /// Whether the task may keep connections waiting for a little: its tenant's guests
+    /// have used no more of late than they may without waiting for others. Where there
+    /// are no tenants, short requests keep nobody waiting.
+    pub(crate) fn is_welcome(&self) -> bool {
+        let is_alone = self.tenant.name().is_local();
+        (is_alone && self.typical.is_short()) || self.turns.may_go_on(&self.tenant, Duration::ZERO)
+    }
+
+    /// Runs a task where it is best.
+    pub(crate) fn begin(self, task: Task) {
+        match self.guest.fresh().filter(|_| self.is_welcome()) {
+            Some(fresh) => {
+                let here = self.here.clone();
+                here.spawn(Here { task: Some(task), place: self, fresh: Some(fresh) });
+            }
+            None => Self::go_apart(task, self),
+        }
+    }
+
+    fn go_apart(task: Task, place: Self) {
+        let guest = Arc::clone(&place.guest);
+        guest.spawn(Box::pin(Apart { task: Some(task), place: Some(place) }));
+    }
+}
+
+/// A task beside connections, until its guest computes for long: then it goes on on the
 /// guest threads.
 ///
 /// Most requests are answered within a fraction of a millisecond or wait most of the
 /// time. To wake another thread for each would take as long as to answer it.
-pub(crate) struct Begun {
+struct Here {
     task: Option<Task>,
-    control: Arc<RequestControl>,
-    typical: Arc<Typical>,
-    threads: Arc<GuestThreads>,
+    place: Place,
     fresh: Option<Fresh>,
 }
 
-impl Begun {
-    pub(crate) fn new(
-        task: Task,
-        control: Arc<RequestControl>,
-        typical: Arc<Typical>,
-        threads: Arc<GuestThreads>,
-        fresh: Fresh,
-    ) -> Self {
-        Self { task: Some(task), control, typical, threads, fresh: Some(fresh) }
-    }
-}
-
-impl Future for Begun {
+impl Future for Here {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -135,12 +163,45 @@ impl Future for Begun {
         if poll.is_ready() {
             return Poll::Ready(());
         }
-        if !this.control.computes_for_long() {
+        let control = &this.place.control;
+        if !control.was_computing() {
+            control.waits();
+        }
+        if !control.computes_for_long() {
             return Poll::Pending;
         }
         if let Some(task) = this.task.take() {
-            this.typical.note(LONG);
-            this.threads.spawn(task);
+            this.place.typical.note(LONG);
+            Place::go_apart(task, this.place.clone());
+        }
+        Poll::Ready(())
+    }
+}
+
+/// A task on the guest threads, until it waits for something and its tenant owes nothing:
+/// what comes then, like the tokens of a model, is handed on beside connections, and does
+/// not wait behind other tenants' guests.
+struct Apart {
+    task: Option<Task>,
+    place: Option<Place>,
+}
+
+impl Future for Apart {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let (Some(task), Some(place)) = (&mut this.task, &this.place) else { return Poll::Ready(()) };
+        if task.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if place.control.was_computing() || !place.is_welcome() {
+            return Poll::Pending;
+        }
+        place.control.waits();
+        if let (Some(task), Some(place)) = (this.task.take(), this.place.take()) {
+            let here = place.here.clone();
+            here.spawn(Here { task: Some(task), place, fresh: None });
         }
         Poll::Ready(())
     }
@@ -175,35 +236,57 @@ mod tests {
         (name, rustix::process::getpriority_process(None).unwrap())
     }
 
-    #[test]
-    fn a_task_goes_on_apart_once_it_computes_for_long() {
-        let before = rustix::process::getpriority_process(None).unwrap();
-        let threads = Arc::new(GuestThreads::start(1).unwrap());
+    /// Runs a task that tells where it is between its parts, each of which is told what
+    /// was seen of the guest in it.
+    fn places(parts: Vec<fn(&RequestControl)>) -> Vec<(Option<String>, i32)> {
+        let (guest, handle) = GuestThreads::start(1).unwrap();
+        let guest = Arc::new(guest);
+        let outer = Builder::new_multi_thread().worker_threads(1).thread_name("nala worker").enable_all().build();
+        let outer = outer.unwrap();
         let control = Arc::new(RequestControl::of_nothing());
+        let place = Place {
+            control: Arc::clone(&control),
+            typical: Arc::default(),
+            tenant: Tenant::sole(),
+            turns: Arc::new(Turns::new(1, 1, handle)),
+            guest,
+            here: outer.handle().clone(),
+        };
         let (sender, places) = std::sync::mpsc::channel();
-        let noting = Arc::clone(&control);
-        let task = Box::pin(async move {
+        let task = async move {
+            for part in parts {
+                sender.send(here()).unwrap();
+                part(&control);
+                tokio::task::yield_now().await;
+            }
             sender.send(here()).unwrap();
-            tokio::task::yield_now().await;
-            sender.send(here()).unwrap();
-            noting.note_long();
-            tokio::task::yield_now().await;
-            sender.send(here()).unwrap();
-        });
-        let outer = Builder::new_current_thread().build().unwrap();
-        let own = here();
-        let (typical, fresh) = (Arc::<Typical>::default(), threads.fresh().unwrap());
+        };
+        place.begin(Box::pin(task));
         // They end with their last handle, and their tasks with them.
-        outer.block_on(Begun::new(task, control, Arc::clone(&typical), Arc::clone(&threads), fresh));
-        assert!(!typical.is_short());
-        let apart = (Some("nala guest".to_owned()), (before + NICENESS).min(19));
-        assert_eq!(places.iter().collect::<Vec<_>>(), [own.clone(), own.clone(), apart]);
-        assert_eq!(here(), own, "only they step back");
+        places.iter().collect()
+    }
+
+    #[test]
+    fn a_task_goes_apart_while_it_computes_for_long_and_comes_back() {
+        let own = rustix::process::getpriority_process(None).unwrap();
+        let short = |control: &RequestControl| control.note_computing(Duration::from_millis(4));
+        let long = |control: &RequestControl| control.note_computing(Duration::from_millis(5));
+        let longer = |control: &RequestControl| control.note_computing(Duration::from_millis(500));
+        let waits = |_: &RequestControl| {};
+        let beside = (Some("nala worker".to_owned()), own);
+        let apart = (Some("nala guest".to_owned()), (own + NICENESS).min(19));
+        let (beside, apart) = (|| beside.clone(), || apart.clone());
+        // What it was seen to compute last is not a wait yet.
+        assert_eq!(
+            places(vec![waits, short, long, longer, longer, waits, waits, longer, waits]),
+            [beside(), beside(), beside(), apart(), apart(), apart(), beside(), beside(), apart(), beside()]
+        );
+        assert_eq!(rustix::process::getpriority_process(None).unwrap(), own, "only they step back");
     }
 
     #[test]
     fn as_many_wait_for_their_first_slice_as_may() {
-        let threads = GuestThreads::start(1).unwrap();
+        let (threads, _) = GuestThreads::start(1).unwrap();
         let mut all: Vec<Fresh> = std::iter::from_fn(|| threads.fresh()).collect();
         assert_eq!(all.len(), FRESH);
         all.pop();
@@ -228,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_last_handle_may_go_on_one_of_the_threads() {
-        let threads = Arc::new(GuestThreads::start(1).unwrap());
+        let threads = Arc::new(GuestThreads::start(1).unwrap().0);
         let (sender, dropped) = std::sync::mpsc::channel();
         let held = Arc::clone(&threads);
         threads.spawn(Box::pin(async move {

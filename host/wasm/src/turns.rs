@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nala_tenant::{Tenant, TenantName};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// What a tenant's guests may use without waiting for turns: one part in so many of a
@@ -32,6 +33,8 @@ pub(crate) struct Turns {
     /// At the compiler of grammars, whose own queue is first come, first served.
     pub(crate) grammars: Queue,
     debts: Mutex<BTreeMap<TenantName, Debt>>,
+    /// Whose threads block for work that had its turn.
+    guest: Handle,
 }
 
 /// What a tenant has used of late beyond its part.
@@ -43,12 +46,17 @@ struct Debt {
 
 impl Turns {
     /// So many places at computing, and for each tenant at work on texts; at least one
-    /// of each.
-    pub(crate) fn new(cpu: usize, texts: usize) -> Self {
+    /// of each. Work that blocks does so on threads of `guest`.
+    pub(crate) fn new(cpu: usize, texts: usize, guest: Handle) -> Self {
         // A turn at computing is short, and the next one is another's. Texts and grammars
         // may take seconds, so that no tenant can have all places.
         let (cpu, texts, grammars) = (Queue::new(cpu, cpu), Queue::new(texts + 1, texts), Queue::new(GRAMMARS, 1));
-        Self { cpu, texts, grammars, debts: Mutex::default() }
+        Self { cpu, texts, grammars, debts: Mutex::default(), guest }
+    }
+
+    /// Has a thread work that steps back behind those of the server and of models.
+    pub(crate) fn block(&self, work: impl FnOnce() + Send + 'static) {
+        self.guest.spawn_blocking(work);
     }
 
     /// Notes that a guest of the tenant has computed for so long. Whether it may go on
@@ -200,6 +208,10 @@ mod tests {
 
     use super::*;
 
+    fn turns(cpu: usize, texts: usize) -> Turns {
+        Turns::new(cpu, texts, Handle::current())
+    }
+
     /// Tenants of these weights, `t0` and so on.
     fn tenants(weights: &[u32]) -> Vec<Arc<Tenant>> {
         let mut roster = Roster::new();
@@ -221,7 +233,7 @@ mod tests {
     /// Has guests compute by turns, `counts` of each tenant, and says how many slices
     /// each tenant had of the first `slices`.
     async fn race(weights: &[u32], counts: &[usize], slices: usize) -> Vec<usize> {
-        let turns = Arc::new(Turns::new(1, 1));
+        let turns = Arc::new(turns(1, 1));
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut guests = tokio::task::JoinSet::new();
         for (n, (tenant, count)) in tenants(weights).into_iter().zip(counts).enumerate() {
@@ -260,7 +272,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_was_away_has_saved_nothing_up() {
-        let (turns, tenants) = (Turns::new(1, 1), tenants(&[1, 1]));
+        let (turns, tenants) = (turns(1, 1), tenants(&[1, 1]));
         for _ in 0..20 {
             let place = turns.cpu.take(&tenants[0], Duration::ZERO).await;
             tokio::time::advance(Duration::from_millis(1)).await;
@@ -274,7 +286,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_has_all_places_where_a_turn_is_long() {
-        let (turns, tenants) = (Turns::new(1, 2), tenants(&[1, 1]));
+        let (turns, tenants) = (turns(1, 2), tenants(&[1, 1]));
         let take = |n: usize| turns.texts.take(&tenants[n], Duration::ZERO);
         let held = [take(0).await, take(0).await];
         let mut third = Box::pin(take(0));
@@ -286,7 +298,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_no_longer_waits_keeps_no_place() {
-        let (turns, tenants) = (Turns::new(1, 1), tenants(&[1]));
+        let (turns, tenants) = (turns(1, 1), tenants(&[1]));
         let place = turns.cpu.take(&tenants[0], Duration::ZERO).await;
         let gone = tokio::time::timeout(Duration::from_millis(10), turns.cpu.take(&tenants[0], Duration::ZERO)).await;
         assert!(gone.is_err());
@@ -310,9 +322,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_tenant_that_computes_now_and_then_needs_no_turns() {
-        let (turns, tenants) = (Turns::new(1, 1), tenants(&[1, 1]));
+    #[tokio::test]
+    async fn a_tenant_that_computes_now_and_then_needs_no_turns() {
+        let (turns, tenants) = (turns(1, 1), tenants(&[1, 1]));
         assert!(turns.may_go_on(&tenants[0], AT_ONCE));
         assert!(!turns.may_go_on(&tenants[0], Duration::from_millis(10)));
         assert!(turns.may_go_on(&tenants[1], Duration::from_millis(10)), "another has its own");

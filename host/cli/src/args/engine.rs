@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 use nala_engine::EngineConfig;
-use nala_llama::{FlashAttention, KvType, LoadOptions};
+use nala_llama::{FlashAttention, KvType, LoadOptions, Pinning};
 
 use super::parsers::within;
 
@@ -24,6 +24,11 @@ pub(crate) struct EngineArgs {
     /// Threads that compute [default: the CPUs granted to this process]
     #[arg(long, value_name = "N", env = "NALA_THREADS", value_parser = threads, allow_negative_numbers = true)]
     pub(crate) threads: Option<NonZeroUsize>,
+
+    /// Whether each of them keeps a CPU to itself; auto does so where there are as many as
+    /// CPUs, which else can stall for seconds beside other work
+    #[arg(long, value_name = "WHEN", default_value = "auto", env = "NALA_PIN_THREADS")]
+    pub(crate) pin_threads: PinThreads,
 
     /// KV cells, one a token of context, shared by all sessions
     #[arg(
@@ -93,6 +98,22 @@ pub(crate) struct EngineArgs {
         allow_negative_numbers = true
     )]
     pub(crate) max_draft: u32,
+}
+
+/// When threads that compute are pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PinThreads {
+    Auto,
+    Off,
+}
+
+impl From<PinThreads> for Pinning {
+    fn from(pin: PinThreads) -> Self {
+        match pin {
+            PinThreads::Auto => Self::Auto,
+            PinThreads::Off => Self::Off,
+        }
+    }
 }
 
 /// When attention is computed by the fused kernel.

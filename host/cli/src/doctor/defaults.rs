@@ -91,6 +91,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
         setting("threads", threads.to_string(), "threads that compute (--threads)"),
+        setting("pin_threads", lower(load.pinning), "whether each keeps a CPU to itself (--pin-threads)"),
         setting("kv_cells", load.kv_cells.to_string(), "tokens of context, shared by all sessions (--kv-cells)"),
         setting("max_sequences", load.max_sequences.to_string(), "sequences computed together (--max-sequences)"),
         setting("batch_tokens", load.batch_tokens.to_string(), "tokens of a batch at most (--batch-tokens)"),

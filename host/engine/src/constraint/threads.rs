@@ -1,5 +1,6 @@
 //! Threads of this module's own.
 
+use crate::affinity;
 use crate::error::Error;
 
 /// For what hardly calls anything.
@@ -10,7 +11,10 @@ pub(super) const DEEP_STACK: usize = 512 << 20;
 
 /// Starts a thread that nobody waits for.
 pub(super) fn spawn(name: &str, stack: usize, body: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(stack).spawn(body);
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(stack).spawn(|| {
+        affinity::step_back();
+        body();
+    });
     thread.map(drop).map_err(|error| {
         tracing::error!(%error, thread = name, "a thread cannot be started");
         Error::Busy

@@ -8,7 +8,7 @@ use super::Scheduler;
 use super::draft;
 use super::fair::Waiting;
 use super::guide::Guide;
-use super::plan::{self, Candidate, Plan, Room, Share};
+use super::plan::{self, Candidate, Of, Plan, Room, Share};
 use super::sequence::Work;
 use super::speculate::{Draft, Guessing, Odds, Source};
 use crate::backend::BatchEntry;
@@ -20,12 +20,17 @@ use crate::options::Tenant;
 /// was parked or given tokens, and must not make the others' step long.
 const DECODE_TOKENS: u32 = 32;
 
+/// With several tenants about, a step with tokens of prompts takes one part in so many
+/// of what it may: whoever comes next waits for its end.
+const MIXED: u32 = 6;
+
 /// A share of the batch as it was filled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
     pub(super) id: SessionId,
     /// Tokens of the session itself.
     pub(super) tokens: u32,
+    pub(super) of: Of,
     /// The entry of the last of them. Those of guesses follow.
     pub(super) last: usize,
 }
@@ -57,9 +62,14 @@ impl<C: Clock> Scheduler<C> {
 
     /// What the backend has to give in the next batch.
     fn room(&self) -> Room {
+        let step_time = match self.company.is_mixed(self.clock.now()) {
+            true => self.config.step_time / MIXED,
+            false => self.config.step_time,
+        };
         Room {
             batch_tokens: self.limits.batch_tokens,
-            prompt_tokens: self.pace.tokens_in(self.config.step_time),
+            prompt_tokens: self.pace.tokens_in(step_time),
+            spare_tokens: self.spare.tokens(),
             cells: self.cells.available(),
             sequences: self.available_sequences(),
         }
@@ -83,7 +93,8 @@ impl<C: Clock> Scheduler<C> {
                     Work::Prefill(prefill) => prefill.wait.queued.is_some(),
                     Work::Run(_) | Work::Idle => true,
                 };
-            let candidate = Candidate { id, todo, cells: todo, placed, begun, adapter: sequence.adapter };
+            let candidate =
+                Candidate { id, todo, cells: todo, placed, begun, yields: false, adapter: sequence.adapter };
             let decodes_now = placed && todo <= DECODE_TOKENS;
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {
@@ -96,6 +107,11 @@ impl<C: Clock> Scheduler<C> {
             };
             let owner = sequence.owner.clone();
             list.push((since, Waiting { owner, tokens: todo, item: candidate }));
+        }
+        let now = self.clock.now();
+        let is_mixed = self.company.is_mixed(now);
+        for (_, waiting) in &mut waiting {
+            waiting.item.yields = is_mixed && self.company.must_yield(&waiting.owner.tenant.name, now);
         }
         let decodes = self.in_turn(decodes);
         let mut waiting = self.in_turn(waiting);
@@ -254,7 +270,7 @@ impl<C: Clock> Scheduler<C> {
                 let logits = ends && position as usize + 1 == to;
                 self.batch.push(BatchEntry { token, position, seq, logits });
             }
-            placed.push(Placed { id: share.id, tokens, last: self.batch.len().saturating_sub(1) });
+            placed.push(Placed { id: share.id, tokens, of: share.of, last: self.batch.len().saturating_sub(1) });
             for (position, &token) in (sequence.in_kv() + tokens..).zip(sequence.draft()) {
                 self.batch.push(BatchEntry { token, position, seq, logits: true });
             }

@@ -20,6 +20,8 @@ pub(super) struct Candidate {
     pub(super) placed: bool,
     /// Whether it holds cells of what it is computing.
     pub(super) begun: bool,
+    /// Whether it is a prompt whose tenant has held others up enough.
+    pub(super) yields: bool,
     /// The adapter it is computed with.
     pub(super) adapter: Option<usize>,
 }
@@ -30,6 +32,8 @@ pub(super) struct Room {
     pub(super) batch_tokens: u32,
     /// Tokens of prompts, so that the step does not last too long.
     pub(super) prompt_tokens: u32,
+    /// Those of them for candidates that yield.
+    pub(super) spare_tokens: u32,
     pub(super) cells: u32,
     pub(super) sequences: u32,
 }
@@ -39,6 +43,18 @@ pub(super) struct Room {
 pub(super) struct Share {
     pub(super) id: SessionId,
     pub(super) tokens: u32,
+    pub(super) of: Of,
+}
+
+/// What the tokens of a share are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// Those that a running generation has chosen.
+    Run,
+    /// Those of a prompt.
+    Prompt,
+    /// Those of a prompt that has what the batch can spare.
+    Spare,
 }
 
 /// The next batch, and who had to be left out for want of cells or sequences.
@@ -66,7 +82,7 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
             continue;
         }
         tokens_left -= tokens;
-        plan.shares.push(Share { id: candidate.id, tokens });
+        plan.shares.push(Share { id: candidate.id, tokens, of: Of::Run });
     }
     let running = u32::try_from(decodes.len()).unwrap_or(u32::MAX);
     tokens_left = tokens_left.min(room.prompt_tokens);
@@ -78,7 +94,10 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
     // enough of them, nor one that waits for a sequence, unless it has its own. Who
     // has begun goes on: it would keep the cells that it holds.
     let mut closed = false;
-    for candidate in prompts {
+    // Those that yield come last.
+    let (first, last): (Vec<&Candidate>, Vec<&Candidate>) = prompts.iter().partition(|candidate| !candidate.yields);
+    let mut is_shared = !plan.shares.is_empty();
+    for candidate in first.into_iter().chain(last) {
         if (closed && !candidate.begun) || (!candidate.placed && room.sequences == 0) {
             plan.blocked.push(candidate.id);
             continue;
@@ -86,7 +105,15 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         if tokens_left == 0 {
             break;
         }
-        let tokens = candidate.todo.min(tokens_left);
+        let (left, of) = match candidate.yields {
+            true if is_shared => (room.spare_tokens.min(tokens_left), Of::Spare),
+            // Nobody else waits for the step.
+            true | false => (tokens_left, Of::Prompt),
+        };
+        let tokens = candidate.todo.min(left);
+        if tokens == 0 {
+            continue;
+        }
         // The whole prompt must fit, or it would sit on half of its cells.
         let needs = candidate.cells.saturating_add(headroom);
         if !take(&mut room, candidate, candidate.cells, needs) {
@@ -95,7 +122,11 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
             continue;
         }
         tokens_left -= tokens;
-        plan.shares.push(Share { id: candidate.id, tokens });
+        if of == Of::Spare {
+            room.spare_tokens -= tokens;
+        }
+        is_shared |= !candidate.yields;
+        plan.shares.push(Share { id: candidate.id, tokens, of });
     }
     plan
 }
@@ -115,14 +146,14 @@ mod tests {
     use super::*;
 
     fn candidate(id: u64, todo: u32) -> Candidate {
-        Candidate { id: SessionId(id), todo, cells: todo, placed: false, begun: false, adapter: None }
+        Candidate { id: SessionId(id), todo, cells: todo, placed: false, begun: false, yields: false, adapter: None }
     }
 
     fn shares(plan: &Plan) -> Vec<(u64, u32)> {
         plan.shares.iter().map(|s| (s.id.0, s.tokens)).collect()
     }
 
-    const ROOM: Room = Room { batch_tokens: 64, prompt_tokens: 64, cells: 1000, sequences: 8 };
+    const ROOM: Room = Room { batch_tokens: 64, prompt_tokens: 64, spare_tokens: 3, cells: 1000, sequences: 8 };
 
     fn config() -> EngineConfig {
         EngineConfig { prefill_chunk: 16, ..EngineConfig::default() }
@@ -132,6 +163,30 @@ mod tests {
     fn decodes_come_first_and_prompts_in_chunks_beside_them() {
         let plan = plan(&[candidate(1, 1), candidate(2, 1)], &[candidate(3, 40)], ROOM, &config());
         assert_eq!(shares(&plan), [(1, 1), (2, 1), (3, 16)]);
+    }
+
+    #[test]
+    fn prompts_that_yield_have_what_is_spare() {
+        let yields = |id, todo| Candidate { yields: true, ..candidate(id, todo) };
+        let prompts = [candidate(2, 5), yields(3, 2), yields(4, 40), yields(5, 40), candidate(6, 40)];
+        let made = plan(&[candidate(1, 1)], &prompts, ROOM, &config());
+        assert_eq!(shares(&made), [(1, 1), (2, 5), (6, 11)], "nothing is left of the chunk");
+        let prompts = [candidate(2, 5), yields(3, 2), yields(4, 40), yields(5, 40), candidate(6, 4)];
+        let made = plan(&[candidate(1, 1)], &prompts, ROOM, &config());
+        assert_eq!(shares(&made), [(1, 1), (2, 5), (6, 4), (3, 2), (4, 1)]);
+        let of: Vec<Of> = made.shares.iter().map(|share| share.of).collect();
+        assert_eq!(of, [Of::Run, Of::Prompt, Of::Prompt, Of::Spare, Of::Spare]);
+        let made = plan(&[], &[yields(2, 5), candidate(3, 4)], ROOM, &config());
+        assert_eq!(shares(&made), [(3, 4), (2, 3)], "beside a prompt of another as well");
+        let made = plan(&[], &[yields(2, 5), yields(3, 90)], ROOM, &config());
+        assert_eq!(shares(&made), [(2, 5), (3, 59)]);
+        assert!(made.blocked.is_empty(), "there are cells for it");
+        let made = plan(&[candidate(1, 1)], &[yields(2, 40)], Room { prompt_tokens: 2, ..ROOM }, &config());
+        assert_eq!(shares(&made), [(1, 1), (2, 2)]);
+        let made = plan(&[candidate(1, 1)], &[yields(2, 40)], Room { cells: 0, ..ROOM }, &config());
+        assert_eq!(shares(&made), []);
+        let made = plan(&[Candidate { cells: 2000, ..candidate(1, 1) }], &[yields(2, 40)], ROOM, &config());
+        assert_eq!(shares(&made), [(1, 1), (2, 3)]);
     }
 
     #[test]
@@ -166,10 +221,10 @@ mod tests {
 
     #[test]
     fn cells_of_later_chunks_are_spoken_for() {
-        let room = Room { batch_tokens: 10, prompt_tokens: 64, cells: 50, sequences: 8 };
+        let room = Room { batch_tokens: 10, cells: 50, ..ROOM };
         let plan = plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), [(1, 10)]);
-        let room = Room { batch_tokens: 60, prompt_tokens: 64, cells: 50, sequences: 8 };
+        let room = Room { batch_tokens: 60, cells: 50, ..ROOM };
         let plan = super::plan(&[], &[candidate(1, 45), candidate(2, 10)], room, &config());
         assert_eq!(shares(&plan), [(1, 45)]);
         assert_eq!(plan.blocked, [SessionId(2)]);

@@ -3,6 +3,7 @@
 //! Nothing is dropped silently: work waits and gives way to other work, then a run
 //! is ended as preempted, or a request is refused as busy.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::sequence::{Sequence, Wait, Work};
@@ -84,6 +85,25 @@ impl<C: Clock> Scheduler<C> {
             return Progress::Worked;
         }
         self.next_event(now).map_or(Progress::Idle, Progress::Waiting)
+    }
+
+    /// Called when some of what was asked for could not be put into a batch: parks somebody
+    /// for it. Whether others than planned are to go into the batch.
+    ///
+    /// Those in the batch wait meanwhile, as long as it takes to copy a state: that is
+    /// among what a tenant [may hold others up](super::company) with.
+    pub(super) fn make_way(&mut self, blocked: &[SessionId], now: Duration) -> bool {
+        let is_mixed = self.company.is_mixed(now);
+        let needy = blocked.iter().filter_map(|id| self.sequences.get(id)).find(|sequence| {
+            !is_mixed || !sequence.is_prompt() || !self.company.must_yield(&sequence.owner.tenant.name, now)
+        });
+        let Some(needy) = needy.map(|sequence| Arc::clone(&sequence.owner.tenant.name)) else { return false };
+        let changed = !self.park_an_idle_one() && self.change_turns(blocked, now);
+        if is_mixed {
+            let end = self.clock.now();
+            self.company.saw(&needy, end.saturating_sub(now), end);
+        }
+        changed
     }
 
     /// Notes that work lacks cells or a sequence.

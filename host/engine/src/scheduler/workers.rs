@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use self::queue::Queue;
 use super::guide::{Ends, Jump};
 use crate::Token;
+use crate::affinity::{self, Affinity};
 use crate::constraint::{Grammar, Matcher, TokenMask};
 use crate::error::Error;
 
@@ -113,20 +114,26 @@ struct Order {
 pub(super) struct Workers {
     queue: Arc<Queue<Order>>,
     threads: usize,
+    affinity: Affinity,
 }
 
 impl Workers {
-    pub(super) fn new() -> Self {
-        Self { queue: Arc::new(Queue::new(MOST / 2)), threads: 0 }
+    /// They run on these CPUs.
+    pub(super) fn new(affinity: Affinity) -> Self {
+        Self { queue: Arc::new(Queue::new(MOST / 2)), threads: 0, affinity }
     }
 
     /// Hands over a job, or gives its matcher back where there is no thread for it.
     pub(super) fn send(&mut self, job: Job) -> Result<Errand, Feed> {
         // Started when they are needed: most models never see a grammar.
         while self.threads < MOST {
-            let queue = Arc::clone(&self.queue);
+            let (queue, affinity) = (Arc::clone(&self.queue), self.affinity);
             let thread = std::thread::Builder::new().name("grammar".into());
-            if let Err(error) = thread.spawn(move || work(&queue)) {
+            if let Err(error) = thread.spawn(move || {
+                affinity.apply();
+                affinity::step_back();
+                work(&queue);
+            }) {
                 tracing::warn!(%error, "no further thread for grammars");
                 break;
             }

@@ -87,7 +87,7 @@ async fn apart<T: Send + 'static>(
     let turn = turns.texts.take(&account.tenant, cpu.used()).await;
     let (sender, measured) = oneshot::channel();
     let account = Arc::clone(account);
-    tokio::task::spawn_blocking(move || {
+    turns.block(move || {
         // Kept to the end of the work, also when nobody waits for it any more.
         let _turn = turn;
         if let Err((_done, time)) = sender.send(measure(work)) {

@@ -1,6 +1,7 @@
 //! Whose tokens come first when there is not enough for all.
 
 use super::*;
+use crate::clock::Clock;
 
 fn tenant(name: &str, weight: u32) -> Tenant {
     Tenant { name: name.into(), weight, ..Tenant::default() }
@@ -61,6 +62,51 @@ fn a_tenant_with_one_run_is_not_kept_out_by_one_with_many() {
     assert!(of_many > 5500, "the others keep their places: {counts:?}");
     assert!(counts.iter().all(|&n| n > 0), "nobody starves: {counts:?}");
     assert_eq!(bench.metrics.preempted.get(), 0);
+}
+
+/// Has `hog` begin one long prompt after another beside a run of somebody else, and gives
+/// the times of the steps, in milliseconds.
+fn times_beside_prompts_of(bench: &mut Bench, hog: &Tenant) -> Vec<u128> {
+    let run = runs(bench, &tenant("one", 1), Priority::Normal, 1);
+    let mut asked = 0;
+    let mut prompt = |bench: &mut Bench| {
+        let id = bench.open_for(hog.clone(), Priority::Normal);
+        asked += 1;
+        // None begins as another one does.
+        let tokens = format!("{asked:04}").bytes().cycle().map(u32::from).take(600).collect();
+        let (reply, result) = oneshot::channel();
+        bench.scheduler.handle(Command::Prefill { id, tokens, reply });
+        result
+    };
+    let mut reply = prompt(bench);
+    let mut times = Vec::new();
+    for _ in 0..2000 {
+        if reply.try_recv().is_ok() {
+            reply = prompt(bench);
+        }
+        let before = bench.clock.now();
+        count(bench, &[&run[0]], 1);
+        times.push((bench.clock.now() - before).as_millis());
+    }
+    times
+}
+
+#[test]
+fn prompts_of_another_tenant_make_few_steps_long() {
+    let mut bench = few_sequences(64);
+    let times = times_beside_prompts_of(&mut bench, &tenant("hog", 1));
+    let longer = |times: &[u128], than| times.iter().filter(|time| **time > than).count();
+    // Ten without a prompt, sixteen with a chunk of one.
+    assert!(longer(&times[..20], 14) > 2, "the first prompt is computed soon: {times:?}");
+    assert!(longer(&times, 14) < times.len() / 40, "{times:?}");
+    assert!(longer(&times, 12) > times.len() * 8 / 10, "what is spare is used: {times:?}");
+}
+
+#[test]
+fn a_tenant_waits_for_its_own_prompts() {
+    let mut bench = few_sequences(64);
+    let times = times_beside_prompts_of(&mut bench, &tenant("one", 1));
+    assert!(times.iter().filter(|time| **time > 14).count() > times.len() * 9 / 10, "{times:?}");
 }
 
 #[test]
