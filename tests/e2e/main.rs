@@ -25,6 +25,7 @@ mod hostile;
 mod interfaces;
 mod limits_table;
 mod made;
+mod middleware;
 mod models;
 mod prefix;
 mod registries;

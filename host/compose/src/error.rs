@@ -92,6 +92,28 @@ pub enum ComposeError {
         /// What stands in the way.
         reason: String,
     },
+    /// A middleware that calls nothing behind it.
+    #[error("the middleware `{middleware}` hands no requests on: it imports {}", Names(imports))]
+    HandsNothingOn {
+        /// Its name.
+        middleware: Box<DependencyName>,
+        /// All that it imports.
+        imports: Vec<String>,
+    },
+    /// A middleware calls what the one behind it is not.
+    #[error(
+        "the middleware `{middleware}` hands requests on by `{import}`, which `{behind}` does not answer: {reason}"
+    )]
+    NotBehind {
+        /// Its name.
+        middleware: Box<DependencyName>,
+        /// What is behind it.
+        behind: String,
+        /// What it calls.
+        import: String,
+        /// What stands in the way.
+        reason: String,
+    },
     /// The parts fit one by one, and not together.
     #[error("`{main}` and its dependencies cannot be joined: {reason}")]
     Join {
@@ -130,6 +152,7 @@ impl ComposeError {
             | Self::Mismatch { dependency, .. }
             | Self::NotInherited { dependency, .. }
             | Self::Undeniable { dependency, .. } => Some(dependency),
+            Self::HandsNothingOn { middleware, .. } | Self::NotBehind { middleware, .. } => Some(middleware),
             Self::Main { .. } | Self::Join { .. } | Self::TooLarge { .. } | Self::Crashed { .. } => None,
         }
     }
@@ -165,6 +188,15 @@ impl ComposeError {
             }
             Self::Undeniable { .. } => {
                 "write `inherit_configuration = true` in the dependency, or build it without these imports".to_owned()
+            }
+            Self::HandsNothingOn { .. } => {
+                "give a component that imports and exports `wasi:http/handler`, such as one of spin-sdk with the \
+                 feature http-middleware"
+                    .to_owned()
+            }
+            Self::NotBehind { .. } => {
+                "build all of them for the same release of WASI: middleware of WASI 0.3 calls components of WASI 0.3"
+                    .to_owned()
             }
             Self::Join { .. } => {
                 "build all of them for the same versions of what they import, or compose them before, for example \

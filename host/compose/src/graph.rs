@@ -13,22 +13,21 @@ use crate::{ComposeError, Dependency, Main};
 
 /// A part of the composed component.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+pub(crate) struct Part {
     world: WorldId,
-    instance: NodeId,
+    pub(crate) instance: NodeId,
 }
 
 /// What is being composed.
-struct Joining<'a> {
-    main: &'a Main<'a>,
-    graph: CompositionGraph,
+pub(crate) struct Joining<'a> {
+    pub(crate) main: &'a Main<'a>,
+    pub(crate) graph: CompositionGraph,
 }
 
 /// Joins a component and its dependencies.
 pub(crate) fn join(main: &Main<'_>, dependencies: &[Dependency<'_>]) -> Result<Vec<u8>, ComposeError> {
-    let mut joining = Joining { main, graph: CompositionGraph::new() };
-    let part =
-        joining.add("main", main.bytes).map_err(|reason| ComposeError::Main { main: main.name.to_owned(), reason })?;
+    let mut joining = Joining::new(main);
+    let part = joining.add_main()?;
     let answered = joining.matched(part, dependencies)?;
     let mut parts: Vec<(&Dependency<'_>, Part)> = Vec::new();
     for (dependency, imports) in &answered {
@@ -56,8 +55,15 @@ fn is_same_instance(one: &Dependency<'_>, other: &Dependency<'_>) -> bool {
 }
 
 impl Joining<'_> {
-    fn failed(&self, error: &dyn Error) -> ComposeError {
-        ComposeError::Join { main: self.main.name.to_owned(), reason: chain(error) }
+    pub(crate) fn failed(&self, error: &dyn Error) -> ComposeError {
+        ComposeError::Join { main: self.main.name.to_owned(), reason: error_chain(error) }
+    }
+
+    /// Reads the main component.
+    pub(crate) fn add_main(&mut self) -> Result<Part, ComposeError> {
+        let main = self.main;
+        let part = self.add("main", main.bytes);
+        part.map_err(|reason| ComposeError::Main { main: main.name.to_owned(), reason })
     }
 
     /// Reads a component, and makes an instance of it.
@@ -71,22 +77,22 @@ impl Joining<'_> {
         }
         let package = Package::from_bytes(name, None, bytes, self.graph.types_mut()).map_err(|e| format!("{e:#}"))?;
         let world = package.ty();
-        let package = self.graph.register_package(package).map_err(|error| chain(&error))?;
+        let package = self.graph.register_package(package).map_err(|error| error_chain(&error))?;
         Ok(Part { world, instance: self.graph.instantiate(package) })
     }
 
-    fn imports(&self, part: Part) -> impl Iterator<Item = (&str, ItemKind)> {
+    pub(crate) fn imports(&self, part: Part) -> impl Iterator<Item = (&str, ItemKind)> {
         self.graph.types()[part.world].imports.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
     /// The names of all imports, those that the host is known to have at the end.
-    fn imports_of_others_first(&self, part: Part) -> Vec<String> {
+    pub(crate) fn imports_of_others_first(&self, part: Part) -> Vec<String> {
         let mut names: Vec<String> = self.imports(part).map(|(name, _)| name.to_owned()).collect();
         names.sort_by_key(|name| Right::of(name) != Right::Unknown);
         names
     }
 
-    fn exports(&self, part: Part) -> impl Iterator<Item = (&str, ItemKind)> {
+    pub(crate) fn exports(&self, part: Part) -> impl Iterator<Item = (&str, ItemKind)> {
         self.graph.types()[part.world].exports.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
@@ -122,37 +128,57 @@ impl Joining<'_> {
 
     /// Adds a dependency, with whatever denies it what it does not inherit.
     fn add_dependency(&mut self, number: usize, dependency: &Dependency<'_>) -> Result<Part, ComposeError> {
-        let name = || Box::new(dependency.name.clone());
-        let part = self
-            .add(&format!("dependency-{number}"), dependency.bytes)
-            .map_err(|reason| ComposeError::Unreadable { dependency: name(), reason })?;
-        let denials = self.denials(part, dependency)?;
+        let part = self.read_dependency(number, dependency)?;
+        self.deny_all_but(part, number, dependency, None)?;
+        Ok(part)
+    }
+
+    pub(crate) fn read_dependency(&mut self, number: usize, dependency: &Dependency<'_>) -> Result<Part, ComposeError> {
+        self.add(&format!("dependency-{number}"), dependency.bytes)
+            .map_err(|reason| ComposeError::Unreadable { dependency: Box::new(dependency.name.clone()), reason })
+    }
+
+    /// Has a dependency denied what it does not inherit; not the import that somebody else
+    /// answers.
+    pub(crate) fn deny_all_but(
+        &mut self,
+        part: Part,
+        number: usize,
+        dependency: &Dependency<'_>,
+        answered: Option<&str>,
+    ) -> Result<(), ComposeError> {
+        let denials = self.denials(part, dependency, answered)?;
         if denials.is_empty() {
-            return Ok(part);
+            return Ok(());
         }
         self.deny(part, number, dependency.bytes, &denials).map_err(|reason| ComposeError::Undeniable {
-            dependency: name(),
+            dependency: Box::new(dependency.name.clone()),
             imports: denials.keys().cloned().collect(),
             reason,
-        })?;
-        Ok(part)
+        })
     }
 
     /// Has a component of ours answer what a part is denied.
     fn deny(&mut self, part: Part, number: usize, bytes: &[u8], denials: &Denials) -> Result<(), String> {
         let denier = self.add(&format!("denial-{number}"), &deny::component(bytes, denials)?)?;
         for import in denials.keys() {
-            let node = self.graph.alias_instance_export(denier.instance, import).map_err(|error| chain(&error))?;
+            let node =
+                self.graph.alias_instance_export(denier.instance, import).map_err(|error| error_chain(&error))?;
             let set = self.graph.set_instantiation_argument(part.instance, import, node);
-            set.map_err(|error| chain(&error))?;
+            set.map_err(|error| error_chain(&error))?;
         }
         Ok(())
     }
 
     /// What a dependency imports and does not inherit.
-    fn denials(&self, part: Part, dependency: &Dependency<'_>) -> Result<Denials, ComposeError> {
+    fn denials(
+        &self,
+        part: Part,
+        dependency: &Dependency<'_>,
+        answered: Option<&str>,
+    ) -> Result<Denials, ComposeError> {
         let mut denials = Denials::new();
-        for (import, kind) in self.imports(part) {
+        for (import, kind) in self.imports(part).filter(|(import, _)| Some(*import) != answered) {
             let refused = |key| ComposeError::NotInherited {
                 dependency: Box::new(dependency.name.clone()),
                 import: import.to_owned(),
@@ -203,16 +229,16 @@ impl Joining<'_> {
             reason,
         };
         let node = self.graph.alias_instance_export(its_part.instance, &export);
-        let node = node.map_err(|error| mismatch(chain(&error)))?;
+        let node = node.map_err(|error| mismatch(error_chain(&error)))?;
         let set = self.graph.set_instantiation_argument(main.instance, import, node);
         set.map_err(|error| match error {
             InstantiationArgumentError::ArgumentTypeMismatch { source, .. } => mismatch(format!("{source:#}")),
-            other => mismatch(chain(&other)),
+            other => mismatch(error_chain(&other)),
         })
     }
 
     /// The export of that name, or the newest one whose version fits it.
-    fn export_for(&self, part: Part, wanted: &str) -> Option<String> {
+    pub(crate) fn export_for(&self, part: Part, wanted: &str) -> Option<String> {
         let names = || self.exports(part).map(|(name, _)| name);
         let newest = || names().filter(|name| are_semver_compatible(name, wanted)).max_by_key(|name| version(name));
         names().find(|name| *name == wanted).or_else(newest).map(str::to_owned)
@@ -240,7 +266,7 @@ fn version(name: &str) -> Option<semver::Version> {
 }
 
 /// An error and all that it comes from.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

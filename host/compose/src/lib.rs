@@ -13,6 +13,7 @@
 //!
 //! Rules: <https://spinframework.dev/writing-apps#using-component-dependencies>.
 
+mod chain;
 mod deny;
 mod error;
 mod graph;
@@ -59,6 +60,27 @@ pub struct Dependency<'a> {
 /// # Errors
 /// See [`ComposeError`]; the first that is found, in the order of the dependencies.
 pub fn compose(main: &Main<'_>, dependencies: &[Dependency<'_>], most: u64) -> Result<Vec<u8>, ComposeError> {
+    bounded(main, dependencies, most, graph::join)
+}
+
+/// Puts middleware before a component, the outermost first: each answers requests by
+/// calling the next one. The result exports the outermost one's handler alone, and has at
+/// most `most` bytes. What a dependency is denied, a middleware is denied, which may hand
+/// requests on whatever it inherits; its name is for errors.
+///
+/// The same holds as for [`compose`]. Rules:
+/// <https://github.com/spinframework/spin/tree/main/examples/http-middleware>.
+///
+/// # Errors
+/// See [`ComposeError`]; the first that is found, from the innermost on.
+pub fn behind(main: &Main<'_>, middleware: &[Dependency<'_>], most: u64) -> Result<Vec<u8>, ComposeError> {
+    bounded(main, middleware, most, chain::chain)
+}
+
+/// Joins a component with others.
+type Join = fn(&Main<'_>, &[Dependency<'_>]) -> Result<Vec<u8>, ComposeError>;
+
+fn bounded(main: &Main<'_>, dependencies: &[Dependency<'_>], most: u64, join: Join) -> Result<Vec<u8>, ComposeError> {
     let parts = dependencies.iter().map(|dependency| dependency.bytes.len()).chain([main.bytes.len()]);
     let check = |bytes: u64| match bytes > most {
         true => Err(ComposeError::TooLarge { main: main.name.to_owned(), bytes, most }),
@@ -67,7 +89,7 @@ pub fn compose(main: &Main<'_>, dependencies: &[Dependency<'_>], most: u64) -> R
     // One that stands there twice is only once in the result, but is read twice.
     check(parts.map(|bytes| bytes as u64).sum())?;
     // The libraries below panic where they meet what they have not thought of.
-    let composed = catch_unwind(AssertUnwindSafe(|| graph::join(main, dependencies)));
+    let composed = catch_unwind(AssertUnwindSafe(|| join(main, dependencies)));
     let composed = composed.unwrap_or_else(|_panic| Err(ComposeError::Crashed { main: main.name.to_owned() }))?;
     check(composed.len() as u64)?;
     Ok(composed)

@@ -20,6 +20,8 @@ pub(crate) struct Fetched {
     pub(super) components: BTreeMap<String, PathBuf>,
     /// By the component and the dependency's name.
     pub(super) dependencies: BTreeMap<(String, DependencyName), PathBuf>,
+    /// By the trigger, and the place among its middleware.
+    pub(super) middleware: BTreeMap<(String, usize), PathBuf>,
 }
 
 impl Code {
@@ -41,12 +43,34 @@ impl Code {
         name: &DependencyName,
         dependency: &'a Dependency,
     ) -> Option<&'a Path> {
+        self.of_provider(application, dependency, |fetched| {
+            fetched.dependencies.get(&(id.to_owned(), name.clone())).map(PathBuf::as_path)
+        })
+    }
+
+    /// The file of the middleware of a trigger that stands at the place `number`.
+    pub(crate) fn of_middleware<'a>(
+        &'a self,
+        application: &'a Application,
+        trigger: &str,
+        number: usize,
+        middleware: &'a Dependency,
+    ) -> Option<&'a Path> {
+        self.of_provider(application, middleware, |fetched| {
+            fetched.middleware.get(&(trigger.to_owned(), number)).map(PathBuf::as_path)
+        })
+    }
+
+    fn of_provider<'a>(
+        &'a self,
+        application: &'a Application,
+        dependency: &'a Dependency,
+        fetched: impl FnOnce(&'a Fetched) -> Option<&'a Path>,
+    ) -> Option<&'a Path> {
         match (&dependency.from, self) {
             (Provider::Component(of), _) => self.of(of, application.component(of)?),
             (Provider::Path(path), Self::Named(_)) => Some(path),
-            (Provider::Url(_) | Provider::Registry(_), Self::Named(fetched)) => {
-                fetched.dependencies.get(&(id.to_owned(), name.clone())).map(PathBuf::as_path)
-            }
+            (Provider::Url(_) | Provider::Registry(_), Self::Named(all)) => fetched(all),
             (Provider::Path(_) | Provider::Url(_) | Provider::Registry(_), Self::Sent(_)) => None,
         }
     }
@@ -65,8 +89,9 @@ impl Code {
             Self::Named(fetched) => Some(fetched),
             Self::Sent(_) => None,
         };
-        fetched
+        let files = fetched
             .into_iter()
-            .flat_map(|all| all.components.values().chain(all.dependencies.values()).map(PathBuf::as_path))
+            .flat_map(|all| all.components.values().chain(all.dependencies.values()).chain(all.middleware.values()));
+        files.map(PathBuf::as_path)
     }
 }

@@ -1,13 +1,33 @@
 //! Components composed with their dependencies, before they are compiled.
 
+use std::fmt;
 use std::path::Path;
 
-use nala_compose::{Main, compose};
+use nala_compose::{Main, behind, compose};
 use nala_manifest::dependencies::{Dependency, DependencyName, Provider};
-use nala_manifest::{Application, Build, Component, Diagnostic};
+use nala_manifest::{Application, Build, Component, Diagnostic, HttpTrigger};
+use serde::{Deserialize, Serialize};
 
 use super::code::Code;
 use crate::component;
+
+/// What is composed of several components.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Joined {
+    /// A component with its dependencies.
+    Component(String),
+    /// The component of a trigger, with its middleware before it.
+    Trigger(String),
+}
+
+impl fmt::Display for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Component(id) => write!(f, "`{id}`"),
+            Self::Trigger(id) => write!(f, "the middleware of the trigger `{id}`"),
+        }
+    }
+}
 
 /// The code of an application's components, to compose them of.
 #[derive(Clone, Copy)]
@@ -53,14 +73,52 @@ impl<'a> Composing<'a> {
         })
     }
 
+    /// Puts a trigger's middleware before its component, whose code with its dependencies
+    /// is `main`.
+    ///
+    /// # Errors
+    /// Whatever is wrong, where it is written.
+    pub(crate) fn behind(
+        &self,
+        trigger: &HttpTrigger,
+        component: &Component,
+        main: &[u8],
+        most: u64,
+    ) -> Result<Vec<u8>, Box<Diagnostic>> {
+        let id = trigger.answer.component().unwrap_or_default();
+        let mut read: Vec<(DependencyName, &Dependency, Vec<u8>)> = Vec::new();
+        for (number, dependency) in trigger.middleware.iter().enumerate() {
+            let path = self.code.of_middleware(self.application, &trigger.id, number, dependency);
+            read.push((called(dependency), dependency, self.read(path, dependency)?));
+        }
+        let middleware: Vec<nala_compose::Dependency<'_>> = read
+            .iter()
+            .map(|(name, dependency, bytes)| nala_compose::Dependency {
+                name,
+                bytes,
+                export: None,
+                inherits: &dependency.inherits,
+            })
+            .collect();
+        behind(&Main { name: id, bytes: main }, &middleware, most).map_err(|error| {
+            let at_fault = read.iter().find(|(name, ..)| Some(name) == error.dependency());
+            let place = at_fault.map_or(&component.source_place, |(_, dependency, _)| &dependency.place);
+            Box::new(place.error(error.to_string(), error.help()))
+        })
+    }
+
     /// The Wasm of a dependency of the component `id`.
     fn bytes(&self, id: &str, name: &DependencyName, dependency: &Dependency) -> Result<Vec<u8>, Box<Diagnostic>> {
+        let path = self.code.of_dependency(self.application, id, name, dependency);
+        self.read(path, dependency)
+    }
+
+    fn read(&self, path: Option<&Path>, dependency: &Dependency) -> Result<Vec<u8>, Box<Diagnostic>> {
         let build = match &dependency.from {
             Provider::Component(id) => self.application.component(id).and_then(|component| component.build.as_ref()),
             Provider::Path(_) | Provider::Url(_) | Provider::Registry(_) => None,
         };
         // What was not fetched or sent was refused before.
-        let path = self.code.of_dependency(self.application, id, name, dependency);
         let path = path.ok_or_else(|| dependency.place.error("the dependency is not there", "write `path`"))?;
         component::read(path, build.map(Build::shell_line).as_deref())
             .map_err(|error| Box::new(dependency.place.error(format!("{error:#}"), "")))
@@ -69,9 +127,28 @@ impl<'a> Composing<'a> {
 
 /// The files that are dependencies of a component and no components of the application.
 pub(crate) fn files(component: &Component) -> impl Iterator<Item = &Path> {
-    component.dependencies.values().filter_map(|dependency| match &dependency.from {
+    component.dependencies.values().filter_map(file)
+}
+
+/// The files that are middleware and no components of the application.
+pub(crate) fn files_of_middleware(application: &Application) -> impl Iterator<Item = &Path> {
+    application.triggers.iter().flat_map(|trigger| &trigger.middleware).filter_map(file)
+}
+
+fn file(dependency: &Dependency) -> Option<&Path> {
+    match &dependency.from {
         Provider::Path(path) => Some(path.as_path()),
         Provider::Component(_) | Provider::Url(_) | Provider::Registry(_) => None,
+    }
+}
+
+/// What a middleware is called where something is said about it.
+pub(super) fn called(middleware: &Dependency) -> DependencyName {
+    DependencyName::Plain(match &middleware.from {
+        Provider::Component(id) => id.clone(),
+        Provider::Path(path) => path.display().to_string(),
+        Provider::Url(download) => download.url.clone(),
+        Provider::Registry(package) => package.package.clone(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
-use nala_manifest::{Answer, Application, Component, TriggerRoute};
+use nala_manifest::{Answer, Application, Component, HttpTrigger, TriggerRoute};
 use nala_wasm::{Compiled, Grant, Limits, Renderer, Source};
 
 use super::{Described, Members, limits};
@@ -23,6 +23,8 @@ pub(crate) struct Loading<'a> {
     described: &'a Described,
     application: &'a Application,
     compiled: BTreeMap<String, Compiled>,
+    /// What triggers have that have middleware, by their names.
+    behind: BTreeMap<String, Compiled>,
     renderers: BTreeMap<String, Arc<Renderer>>,
     sites: BTreeMap<String, Arc<Site>>,
     /// The components, for each other.
@@ -39,6 +41,7 @@ impl<'a> Loading<'a> {
             described,
             application,
             compiled: BTreeMap::new(),
+            behind: BTreeMap::new(),
             renderers: BTreeMap::new(),
             sites: BTreeMap::new(),
             members: Arc::new(Members::new(described.scratch.clone())),
@@ -71,6 +74,13 @@ impl<'a> Loading<'a> {
         let mut routes = Vec::new();
         for trigger in &self.application.triggers {
             let answering = match &trigger.answer {
+                Answer::Component(id) if has_middleware(trigger) => {
+                    // For other components of the application.
+                    self.site(id, models)?;
+                    let component = self.component(id)?;
+                    let compiled = self.compiled_behind(trigger, id, component)?;
+                    Answering::Component(self.new_site(id, component, &compiled, models)?)
+                }
                 Answer::Component(id) => Answering::Component(self.site(id, models)?),
                 Answer::Static(response) => Answering::Static(Arc::new(response.clone())),
             };
@@ -137,6 +147,10 @@ impl<'a> Loading<'a> {
                 }
             }
         }
+        for trigger in application.triggers.iter().filter(|trigger| has_middleware(trigger)) {
+            let Some(id) = trigger.answer.component() else { continue };
+            needed |= self.compiled_behind(trigger, id, self.component(id)?)?.imports_models();
+        }
         let loader = &self.preparing.loader;
         let asked = if needed { loader.asked(&granted) } else { Vec::new() };
         let models = loader.pool(&asked)?;
@@ -187,11 +201,37 @@ impl<'a> Loading<'a> {
         Ok(runtime.compile(id, Source::Bytes(&composed))?)
     }
 
+    /// The component of a trigger with the trigger's middleware, compiled the first time it
+    /// is asked for.
+    fn compiled_behind(&mut self, trigger: &HttpTrigger, id: &str, component: &Component) -> anyhow::Result<Compiled> {
+        if let Some(compiled) = self.behind.get(&trigger.id) {
+            return Ok(compiled.clone());
+        }
+        let composed = self.described.behind(trigger, component, build(component).as_deref())?;
+        let compiled = self.preparing.runtime.compile(id, Source::Bytes(&composed));
+        let compiled = compiled.map_err(anyhow::Error::from).with_context(|| component.place.clone())?;
+        self.behind.insert(trigger.id.clone(), compiled.clone());
+        Ok(compiled)
+    }
+
     fn site(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<Arc<Site>> {
         if let Some(site) = self.sites.get(id) {
             return Ok(Arc::clone(site));
         }
         let component = self.component(id)?;
+        let compiled = self.compiled(id, component)?;
+        let site = self.new_site(id, component, &compiled, models)?;
+        self.sites.insert(id.to_owned(), Arc::clone(&site));
+        Ok(site)
+    }
+
+    fn new_site(
+        &mut self,
+        id: &str,
+        component: &Component,
+        compiled: &Compiled,
+        models: &ModelPool,
+    ) -> anyhow::Result<Arc<Site>> {
         let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
         let grant = Grant {
@@ -203,17 +243,14 @@ impl<'a> Loading<'a> {
             capabilities: self.described.capabilities(component)?,
             tenant: None,
         };
-        let compiled = self.compiled(id, component)?;
         let app = self
             .preparing
             .runtime
-            .load(&compiled, grant)
+            .load(compiled, grant)
             .map_err(|error| component::explain(error, build(component).as_deref()))
             .with_context(|| component.place.clone())?;
         let binder = self.described.binder(id, component, &self.preparing.services, &self.members)?;
-        let site = Site::bound(app, binder);
-        self.sites.insert(id.to_owned(), Arc::clone(&site));
-        Ok(site)
+        Ok(Site::bound(app, binder))
     }
 
     fn renderer(&mut self, renderer: &nala_manifest::Renderer) -> anyhow::Result<Arc<Renderer>> {
@@ -250,6 +287,10 @@ impl<'a> Loading<'a> {
             _ => Sample::Get { path: "/".to_owned() },
         }
     }
+}
+
+fn has_middleware(trigger: &HttpTrigger) -> bool {
+    !trigger.middleware.is_empty()
 }
 
 /// The commands that build a component, as one line for a shell.

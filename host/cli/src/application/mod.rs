@@ -2,12 +2,12 @@
 
 pub(crate) mod code;
 pub(crate) mod composing;
+pub(crate) mod dotenv;
 mod hosts;
 pub(crate) mod limits;
 mod loading;
 mod own;
 mod remote;
-mod unserved;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,17 +16,17 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
-use nala_manifest::{Application, Clock, Component, Diagnostic, variables};
+use nala_manifest::{Application, Clock, Component, Diagnostic, HttpTrigger, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES};
 use tempfile::TempDir;
 
 use self::code::Code;
-use self::composing::Composing;
+use self::composing::{Composing, Joined};
+use self::dotenv::DotEnv;
 pub(crate) use self::hosts::is_left_out;
 pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
 pub(crate) use self::remote::Remote;
-pub(crate) use self::unserved::unserved;
 use crate::answer::Routing;
 use crate::args::FetchArgs;
 use crate::component;
@@ -57,7 +57,7 @@ impl Chosen {
 
 /// Where components are that were composed with their dependencies.
 struct Composed {
-    files: BTreeMap<String, PathBuf>,
+    files: BTreeMap<Joined, PathBuf>,
     /// They are gone with it.
     _folder: TempDir,
 }
@@ -87,13 +87,13 @@ impl Described {
         for warning in &application.warnings {
             console.warn(&warning.to_string());
         }
-        let values = application.values(&|name| chosen.variable(name))?;
+        let dotenv = DotEnv::beside(manifest)?;
+        let values = application.values(&|name| chosen.variable(name).or_else(|| dotenv.variable(name)))?;
         // Made now: later the process may write to what it names then.
         let has_files = application.components.values().any(|component| !component.files.is_empty());
         let scratch =
             has_files.then(tempfile::tempdir).transpose().context("there is no folder for copies of files")?;
         let scratch = scratch.map(Arc::new);
-        refuse(unserved(&application))?;
         let (fetched, missing) = Remote::new(&chosen.fetch, console)?.fetch_all(&application);
         refuse(missing)?;
         let (manifest, code) = (manifest.to_owned(), Code::Named(fetched));
@@ -127,9 +127,9 @@ impl Described {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
         }
-        refuse(unserved(&application))?;
         let dependencies = application.components.values().flat_map(|component| component.dependencies.values());
-        refuse(dependencies.filter_map(composing::refused))?;
+        let middleware = application.triggers.iter().flat_map(|trigger| &trigger.middleware);
+        refuse(dependencies.chain(middleware).filter_map(composing::refused))?;
         let (manifest, code) = (name.into(), Code::Sent(sources));
         Ok(Self { manifest, application, code, composed: None, values, scratch: None })
     }
@@ -157,7 +157,8 @@ impl Described {
     pub(crate) fn needs(&self, opened: &Opened) -> Needs {
         let components = self.application.components.values();
         let sources = components.clone().filter_map(|component| component.source.path().map(Path::to_owned));
-        let dependencies = components.clone().flat_map(composing::files).map(Path::to_owned);
+        let dependencies = components.clone().flat_map(composing::files);
+        let dependencies = dependencies.chain(composing::files_of_middleware(&self.application)).map(Path::to_owned);
         let fetched = self.code.fetched().map(Path::to_owned);
         // Copies of files are made out of the manifest's folder.
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
@@ -186,8 +187,8 @@ impl Described {
     /// A component of which dependencies are a part, composed. `build` is the command
     /// that makes the component itself.
     fn composed(&self, id: &str, component: &Component, build: Option<&str>) -> anyhow::Result<Vec<u8>> {
-        if let Some(path) = self.composed.as_ref().and_then(|composed| composed.files.get(id)) {
-            return component::read(path, None);
+        if let Some(composed) = self.composed_before(&Joined::Component(id.to_owned())) {
+            return composed;
         }
         self.compose_now(id, component, build, MAX_COMPONENT_BYTES)
     }
@@ -198,24 +199,62 @@ impl Described {
         composing.compose(id, component, &main, most).map_err(|found| anyhow::Error::new(*found))
     }
 
-    /// A component with its dependencies, of at most so many bytes.
+    fn composed_before(&self, joined: &Joined) -> Option<anyhow::Result<Vec<u8>>> {
+        let path = self.composed.as_ref()?.files.get(joined)?;
+        Some(component::read(path, None))
+    }
+
+    /// The component of a trigger with the trigger's middleware before it. `build` is the
+    /// command that makes the component itself.
+    fn behind(&self, trigger: &HttpTrigger, component: &Component, build: Option<&str>) -> anyhow::Result<Vec<u8>> {
+        if let Some(composed) = self.composed_before(&Joined::Trigger(trigger.id.clone())) {
+            return composed;
+        }
+        self.put_behind(trigger, component, build, MAX_COMPONENT_BYTES)
+    }
+
+    fn put_behind(
+        &self,
+        trigger: &HttpTrigger,
+        component: &Component,
+        build: Option<&str>,
+        most: u64,
+    ) -> anyhow::Result<Vec<u8>> {
+        let id = trigger.answer.component().unwrap_or_default();
+        let main = match component.dependencies.is_empty() {
+            true => component::read(self.source(id, component)?, build)?,
+            false => self.compose_now(id, component, build, most)?,
+        };
+        let composing = Composing::new(&self.application, &self.code);
+        composing.behind(trigger, component, &main, most).map_err(|found| anyhow::Error::new(*found))
+    }
+
+    /// Composes something, of at most so many bytes.
     ///
     /// # Errors
     /// Whatever keeps it from being composed.
-    pub(crate) fn compose(&self, id: &str, most: u64) -> anyhow::Result<Vec<u8>> {
-        let component = self.application.component(id).with_context(|| format!("there is no component `{id}`"))?;
-        self.compose_now(id, component, None, most)
+    pub(crate) fn compose(&self, joined: &Joined, most: u64) -> anyhow::Result<Vec<u8>> {
+        let component = |id: &str| self.application.component(id).with_context(|| format!("there is no {joined}"));
+        match joined {
+            Joined::Component(id) => self.compose_now(id, component(id)?, None, most),
+            Joined::Trigger(id) => {
+                let trigger = self.application.triggers.iter().find(|trigger| trigger.id == *id);
+                let trigger = trigger.with_context(|| format!("there is no {joined}"))?;
+                self.put_behind(trigger, component(trigger.answer.component().unwrap_or_default())?, None, most)
+            }
+        }
     }
 
-    /// The components that have dependencies.
-    pub(crate) fn dependents(&self) -> impl Iterator<Item = &str> {
-        let dependents = self.application.components.iter().filter(|(_, one)| !one.dependencies.is_empty());
-        dependents.map(|(id, _)| id.as_str())
+    /// All that is composed.
+    pub(crate) fn joined(&self) -> impl Iterator<Item = Joined> {
+        let components = self.application.components.iter().filter(|(_, one)| !one.dependencies.is_empty());
+        let triggers = self.application.triggers.iter().filter(|trigger| !trigger.middleware.is_empty());
+        let components = components.map(|(id, _)| Joined::Component(id.clone()));
+        components.chain(triggers.map(|trigger| Joined::Trigger(trigger.id.clone())))
     }
 
-    /// Takes components that were composed with their dependencies elsewhere, out of a
-    /// folder that goes with it.
-    pub(crate) fn take_composed(&mut self, folder: TempDir, files: BTreeMap<String, PathBuf>) {
+    /// Takes what was composed elsewhere, out of a folder that goes with it.
+    pub(crate) fn take_composed(&mut self, folder: TempDir, files: BTreeMap<Joined, PathBuf>) {
         self.composed = Some(Composed { files, _folder: folder });
     }
 
@@ -224,11 +263,17 @@ impl Described {
         self.code.sent().cloned().unwrap_or_default()
     }
 
-    /// Where the code of each component is that is compiled.
-    pub(crate) fn to_compile(&self) -> BTreeMap<String, PathBuf> {
+    /// Where the code is of all that is compiled.
+    pub(crate) fn to_compile(&self) -> Vec<PathBuf> {
         let mut files = self.sent();
-        files.extend(self.composed.iter().flat_map(|composed| composed.files.clone()));
-        files
+        let composed: Vec<(&Joined, &PathBuf)> = self.composed.iter().flat_map(|composed| &composed.files).collect();
+        for (joined, _) in &composed {
+            // It is not served without its dependencies.
+            if let Joined::Component(id) = joined {
+                files.remove(id);
+            }
+        }
+        files.into_values().chain(composed.into_iter().map(|(_, path)| path.clone())).collect()
     }
 
     /// What a component is granted beside models.

@@ -6,6 +6,7 @@ use nala_fetch::{Error, Fetcher, Wanted};
 use nala_manifest::{Application, Diagnostic};
 
 use super::code::Fetched;
+use super::composing::called;
 use crate::args::FetchArgs;
 use crate::console::Console;
 use crate::fetching;
@@ -42,6 +43,20 @@ impl Remote {
                     Err(error) => {
                         let what = format!("the dependency `{name}` cannot be fetched: {error}");
                         missing.push(dependency.place.error(what, ""));
+                    }
+                }
+            }
+        }
+        for trigger in &application.triggers {
+            for (number, middleware) in trigger.middleware.iter().enumerate() {
+                let name = called(middleware);
+                match self.fetch(Ok(Wanted::behind(&middleware.from)), &name.to_string()) {
+                    Ok(path) => {
+                        fetched.middleware.extend(path.map(|path| ((trigger.id.clone(), number), path)));
+                    }
+                    Err(error) => {
+                        let what = format!("the middleware `{name}` cannot be fetched: {error}");
+                        missing.push(middleware.place.error(what, ""));
                     }
                 }
             }

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use nala_manifest::variables::{Missing, environment_name};
-use nala_manifest::{Application, Component, Diagnostic, Error};
+use nala_manifest::{Application, Component, Diagnostic, Error, HttpTrigger};
 use nala_models::Store;
 use nala_wasm::{Compiled, Limits, MAX_COMPONENT_BYTES, Offer, Prospect, Role, Runtime, RuntimeConfig, Source};
 
 use super::{Finding, hosts, imports};
 use crate::application::code::Code;
 use crate::application::composing::Composing;
+use crate::application::dotenv::{self, DotEnv};
 use crate::application::limits::of_request;
-use crate::application::{Chosen, Remote, unserved};
+use crate::application::{Chosen, Remote};
 use crate::args::CheckArgs;
 use crate::component;
 use crate::console::Console;
@@ -31,22 +32,25 @@ pub(super) fn check(args: &CheckArgs, console: Console) -> anyhow::Result<Vec<Fi
         }
         Err(other) => return Ok(vec![Finding::error(path, other.to_string(), "")]),
     };
-    let mut found = checked.diagnostics;
+    let (mut found, mut unread) = (checked.diagnostics, Vec::new());
     if let Some(application) = &checked.application {
         let chosen =
             Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };
-        found.extend(variables_and_hosts(application, &chosen));
-        found.extend(unserved(application));
+        let dotenv = DotEnv::beside(path).unwrap_or_else(|error| {
+            unread.push(Finding::error(&dotenv::beside(path), error.to_string(), &error.help));
+            DotEnv::default()
+        });
+        found.extend(variables_and_hosts(application, &chosen, &dotenv));
         found.extend(unknown_models(application)?);
         found.extend(components(application, args, console)?);
     }
     found.sort_by_key(|one| (one.line, one.column));
-    Ok(found.into_iter().map(Finding::from).collect())
+    Ok(unread.into_iter().chain(found.into_iter().map(Finding::from)).collect())
 }
 
-fn variables_and_hosts(application: &Application, chosen: &Chosen) -> Vec<Diagnostic> {
+fn variables_and_hosts(application: &Application, chosen: &Chosen, dotenv: &DotEnv) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let values = match application.values(&|name| chosen.variable(name)) {
+    let values = match application.values(&|name| chosen.variable(name).or_else(|| dotenv.variable(name))) {
         Ok(values) => Some(values),
         Err(missing) => {
             found.extend(missing.0.iter().map(|missing| {
@@ -103,6 +107,9 @@ fn components(application: &Application, args: &CheckArgs, console: Console) -> 
         found.extend(one(&runtime, application, &code, id, component));
         bar.inc(1);
     }
+    for trigger in application.triggers.iter().filter(|trigger| !trigger.middleware.is_empty()) {
+        found.extend(middleware(&runtime, application, &code, trigger));
+    }
     bar.finish_and_clear();
     Ok(found)
 }
@@ -141,6 +148,46 @@ fn one(runtime: &Runtime, application: &Application, code: &Code, id: &str, comp
     found
 }
 
+/// What is wrong with a trigger's middleware, where all of it is there.
+fn middleware(runtime: &Runtime, application: &Application, code: &Code, trigger: &HttpTrigger) -> Vec<Diagnostic> {
+    let middleware = trigger.middleware.iter().enumerate();
+    let mut paths = middleware.map(|(n, one)| code.of_middleware(application, &trigger.id, n, one));
+    let component = trigger.answer.component().and_then(|id| Some((id, application.component(id)?)));
+    let Some((id, component)) = component.filter(|(id, one)| is_there(application, code, id, one)) else {
+        return Vec::new();
+    };
+    if !paths.all(|path| path.is_some_and(Path::is_file)) {
+        return Vec::new();
+    }
+    let composed = main(application, code, id, component)
+        .and_then(|main| Composing::new(application, code).behind(trigger, component, &main, MAX_COMPONENT_BYTES));
+    let compiled = composed.and_then(|composed| {
+        let compiled = runtime.compile(id, Source::Bytes(&composed));
+        compiled.map_err(|error| Box::new(component.source_place.error(error.to_string(), "")))
+    });
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(diagnostic) => return vec![*diagnostic],
+    };
+    let prospect = Prospect {
+        role: Role::Handler,
+        offer: Offer { models: !component.ai_models.is_empty(), renderer: component.renderer.is_some() },
+        limits: of_request(Limits::default(), &component.limits),
+    };
+    imports::refused(id, component, runtime.check(&compiled, &prospect)).into_iter().collect()
+}
+
+/// The Wasm of a component, with that of its dependencies.
+fn main(application: &Application, code: &Code, id: &str, component: &Component) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let wrong = |error: anyhow::Error| Box::new(component.source_place.error(error.to_string(), ""));
+    let path = code.of(id, component).ok_or_else(|| component.source_place.error("this is no file", ""))?;
+    let main = component::read(path, None).map_err(wrong)?;
+    match component.dependencies.is_empty() {
+        true => Ok(main),
+        false => Composing::new(application, code).compose(id, component, &main, MAX_COMPONENT_BYTES),
+    }
+}
+
 /// A component with its dependencies.
 fn compiled(
     runtime: &Runtime,
@@ -154,8 +201,7 @@ fn compiled(
     if component.dependencies.is_empty() {
         return component::compile(runtime, id, path, None).map_err(wrong);
     }
-    let main = component::read(path, None).map_err(wrong)?;
-    let composed = Composing::new(application, code).compose(id, component, &main, MAX_COMPONENT_BYTES)?;
+    let composed = main(application, code, id, component)?;
     runtime.compile(id, Source::Bytes(&composed)).map_err(|error| wrong(error.into()))
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compile::limits;
 use crate::application::Described;
+use crate::application::composing::Joined;
 use crate::args::ComposeArgs;
 use crate::program;
 
@@ -22,7 +23,7 @@ struct Plan {
     spin_toml: String,
     /// Where the code of each component is.
     sources: BTreeMap<String, PathBuf>,
-    component: String,
+    joined: Joined,
     /// The most bytes that the result may have.
     most: u64,
 }
@@ -54,23 +55,23 @@ impl Composer {
         Ok(Self { jail: Jail::new(program::path()?, ["compose"]), folder })
     }
 
-    /// Composes all components of an application that have dependencies, and has it take
-    /// what they became.
+    /// Composes all of an application that is composed of several components, and has it
+    /// take what they became.
     pub(super) fn compose(&self, described: &mut Described, spin_toml: &str, bounds: Bounds) -> anyhow::Result<()> {
-        let dependents: Vec<String> = described.dependents().map(str::to_owned).collect();
-        if dependents.is_empty() {
+        let all: Vec<Joined> = described.joined().collect();
+        if all.is_empty() {
             return Ok(());
         }
         let folder = tempfile::tempdir_in(&self.folder).context("there is no folder for composed components")?;
         let mut composed = BTreeMap::new();
-        for (number, id) in dependents.into_iter().enumerate() {
+        for (number, joined) in all.into_iter().enumerate() {
             let plan = Plan {
                 spin_toml: spin_toml.to_owned(),
                 sources: described.sent(),
-                component: id.clone(),
+                joined: joined.clone(),
                 most: bounds.component_bytes,
             };
-            composed.insert(id, self.one(&plan, &folder.path().join(number.to_string()), bounds)?);
+            composed.insert(joined, self.one(&plan, &folder.path().join(number.to_string()), bounds)?);
         }
         described.take_composed(folder, composed);
         Ok(())
@@ -83,7 +84,7 @@ impl Composer {
         match self.jail.compile(&input, &output, &limits(bounds.cpu, bounds.component_bytes)) {
             Ok(_) => Ok(output),
             Err(JailError::Rejected(said)) => Err(anyhow!("{}", said.strip_prefix("error: ").unwrap_or(&said))),
-            Err(error) => Err(anyhow::Error::new(error).context(format!("composing `{}`", plan.component))),
+            Err(error) => Err(anyhow::Error::new(error).context(format!("composing {}", plan.joined))),
         }
     }
 }
@@ -94,8 +95,8 @@ impl Composer {
 /// What is wrong with the components.
 pub(crate) fn main(args: &ComposeArgs) -> anyhow::Result<()> {
     Jail::enter(&args.limits)?;
-    let Plan { spin_toml, sources, component, most } = serde_json::from_slice(&fs::read(&args.input)?)?;
+    let Plan { spin_toml, sources, joined, most } = serde_json::from_slice(&fs::read(&args.input)?)?;
     let described = Described::deployed(&spin_toml, "spin.toml", sources)?;
-    fs::write(&args.output, described.compose(&component, most)?)?;
+    fs::write(&args.output, described.compose(&joined, most)?)?;
     Ok(())
 }

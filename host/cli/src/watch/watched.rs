@@ -7,7 +7,7 @@ use glob::Pattern;
 use nala_manifest::{Application, Build};
 
 use super::look::{Looks, looks};
-use crate::application::composing;
+use crate::application::{composing, dotenv};
 
 /// What is looked at for an application.
 #[derive(Debug, Clone)]
@@ -72,6 +72,7 @@ impl Watched {
             code: components
                 .clone()
                 .flat_map(|(_, one)| one.source.path().into_iter().chain(composing::files(one)))
+                .chain(composing::files_of_middleware(application))
                 .map(Path::to_owned)
                 .collect(),
             files: components.clone().map(|(_, one)| one.files.clone()).filter(|files| !files.is_empty()).collect(),
@@ -94,7 +95,7 @@ impl Watched {
         let files = self.files.iter().flat_map(|files| files.expand().unwrap_or_default());
         let served = self.code.iter().cloned().chain(files.map(|file| file.host));
         Snapshot {
-            manifest: looks([self.manifest.clone()]),
+            manifest: looks([self.manifest.clone(), dotenv::beside(&self.manifest)]),
             served: looks(served),
             sources: self.builds.iter().map(|(id, build)| (id.clone(), looks(sources(build)))).collect(),
         }
