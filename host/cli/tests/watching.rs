@@ -264,6 +264,26 @@ fn a_change_of_the_manifest_alone_is_served_and_new_models_are_not_loaded() {
 }
 
 #[test]
+fn variables_in_a_file_beside_the_manifest_are_watched() {
+    let home = tempfile::tempdir().unwrap();
+    let manifest = "spin_manifest_version = 2\n[application]\nname = \"watched\"\n\
+        [variables]\ntoken = { required = true }\n\
+        [[trigger.http]]\nroute = \"/...\"\nstatic_response = { body = \"here\" }\n";
+    fs::write(home.path().join("spin.toml"), manifest).unwrap();
+    let dotenv = |text: &str| fs::write(home.path().join(".env"), text).unwrap();
+    dotenv("SPIN_VARIABLE_TOKEN=one\n");
+    let host = Host::start(home.path());
+    dotenv("# no longer there\n");
+    host.eventually("what is missing is told", |log| log.contains("`token`"));
+    dotenv("SPIN_VARIABLE_TOKEN=my secret words\n");
+    host.eventually("what is wrong is told", |log| log.contains("line 1 is no NAME=VALUE"));
+    assert!(!host.log().contains("secret"), "{}", host.log());
+    dotenv("SPIN_VARIABLE_TOKEN='my secret words'\n");
+    host.eventually("it is served", |log| log.contains("Serving the change"));
+    assert!(ask(&host.address, "/").unwrap().ends_with("here"));
+}
+
+#[test]
 fn a_build_ends_with_the_host() {
     let home = tempfile::tempdir().unwrap();
     let at = |file: &str| home.path().join(file);

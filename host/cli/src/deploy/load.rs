@@ -44,7 +44,7 @@ impl Deployments {
         let mut described = Described::deployed(spin_toml, app.as_str(), sources)?;
         self.composer.compose(&mut described, spin_toml, bounds)?;
         for path in described.to_compile() {
-            self.compiler.compile(path, bounds.cpu)?;
+            self.compiler.compile(&path, bounds.cpu)?;
         }
         Ok(described)
     }
