@@ -81,7 +81,10 @@ fn what_is_wrong_with_middleware_is_told_where_it_is_written() {
         ("{ path = \"hello.wasm\" }", "hello.wasm` hands no requests on"),
         ("{ path = \"spin.toml\" }", "cannot be composed"),
         ("{ component = \"none\" }", "there is no component `none`"),
-        ("{ registry = \"127.0.0.1:1\", package = \"a:b\", version = \"1\" }", "the middleware `a:b` cannot be fetched"),
+        (
+            "{ registry = \"127.0.0.1:1\", package = \"a:b\", version = \"1\" }",
+            "the middleware `a:b` cannot be fetched",
+        ),
     ] {
         write(folder.path(), middleware);
         let (sound, text) = check(folder.path());

@@ -57,10 +57,18 @@ impl Threads {
         if cfg!(feature = "openmp") || single.max(batch) < 2 {
             return None;
         }
-        let mut this = Self { single: pool(single, cpus)?, batch: None };
-        if single != batch {
-            this.batch = Some(pool(batch, cpus)?);
-        }
+        // The calling thread is one of both, and keeps to what the latter says: most steps
+        // are those of single tokens.
+        let of_batches = if single == batch { None } else { Some(pool(batch, cpus)?) };
+        let this = match pool(single, cpus) {
+            Some(single) => Self { single, batch: of_batches },
+            None => {
+                if let Some(batch) = of_batches {
+                    free(batch);
+                }
+                return None;
+            }
+        };
         let batch = this.batch.unwrap_or(this.single);
         // SAFETY: the context and the pools are alive; the context drops the
         // pools after itself.
@@ -82,12 +90,16 @@ fn pool(threads: usize, cpus: &Cpus) -> Option<NonNull<sys::ggml_threadpool>> {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // SAFETY: made by `pool`, freed once, after the context that used them.
-        unsafe {
-            sys::ggml_threadpool_free(self.single.as_ptr());
-            if let Some(batch) = self.batch {
-                sys::ggml_threadpool_free(batch.as_ptr());
-            }
+        free(self.single);
+        if let Some(batch) = self.batch {
+            free(batch);
         }
     }
+}
+
+/// Ends a pool that nobody uses any more.
+fn free(pool: NonNull<sys::ggml_threadpool>) {
+    // SAFETY: made by `pool`, and freed once: by whoever made it, or with the `Threads`
+    // that own it, after the context that used them.
+    unsafe { sys::ggml_threadpool_free(pool.as_ptr()) }
 }
