@@ -50,7 +50,7 @@ pub(crate) fn announce(console: Console, what: &str, place: &Place, sample: &Sam
     };
     console.say(&format!("Serving {what} on http://{requests}"));
     if let Some(admin) = admin {
-        console.say(&format!("Admin on http://{admin} (/livez, /readyz, /metrics)"));
+        console.say(&format!("Admin on http://{admin} (/livez, /readyz, /metrics, /v1)"));
     }
     let curl = sample.curl(&format!("http://{}", reachable(requests)));
     match console {

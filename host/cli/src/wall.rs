@@ -72,6 +72,7 @@ fn take_file_descriptors() {
 }
 
 fn tell(report: &Report, console: Console) {
+    tracing::debug!("{report}");
     for missing in &report.missing {
         tracing::info!("not confined on this kernel: {missing}");
     }

@@ -25,8 +25,9 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "N", env = "NALA_THREADS", value_parser = threads, allow_negative_numbers = true)]
     pub(crate) threads: Option<NonZeroUsize>,
 
-    /// Whether each of them keeps a CPU to itself; auto does so where there are as many as
-    /// CPUs, which else can stall for seconds beside other work
+    /// Whether each of them keeps to a CPU of its own. auto: where there are as many as CPUs;
+    /// without, two can meet on one beside other work, and a token takes seconds. off: where
+    /// others keep to the same CPUs. Beside another engine give each its part by --threads
     #[arg(long, value_name = "WHEN", default_value = "auto", env = "NALA_PIN_THREADS")]
     pub(crate) pin_threads: PinThreads,
 
