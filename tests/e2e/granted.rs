@@ -1,6 +1,7 @@
 //! What a manifest grants, in the whole host: variables, files, stores, other components.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use nala_e2e::guests;
@@ -83,6 +84,38 @@ fn a_manifest_grants_what_it_says_and_nothing_else() {
     assert!(!fetched.contains("200"), "not in its list: {fetched}");
     let fetched = says("/fetch?http://127.0.0.1:1/");
     assert!(!fetched.contains("200"), "{fetched}");
+}
+
+#[test]
+fn the_operator_has_the_last_word_on_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    manifest(folder.path());
+    // Answers all that ask it. The manifest grants the address itself.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _read = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nwell").unwrap();
+        }
+    });
+    let text = fs::read_to_string(folder.path().join("spin.toml")).unwrap();
+    fs::write(folder.path().join("spin.toml"), text.replace("http://back.spin.internal", &address)).unwrap();
+    let config = folder.path().join("nala.toml");
+    let fetched = |egress: &str| {
+        fs::write(&config, egress).unwrap();
+        let host = up(folder.path(), &["--variable", "token=x", "--config", config.to_str().unwrap()])?;
+        let answer = ureq::get(host.url(&format!("/fetch?{address}/"))).call().unwrap();
+        Ok::<_, Refused>(answer.into_body().read_to_string().unwrap())
+    };
+    let told = |result: Result<String, Refused>| result.unwrap_or_else(|refused| refused.stderr);
+    let reached = told(fetched(""));
+    assert!(reached.contains("well"), "{reached}");
+    let refused = told(fetched("[egress]\nrefused = [\"127.0.0.0/8\"]\n"));
+    assert!(refused.contains("Prohibited"), "{refused}");
+    let wrong = told(fetched("[egress]\nprivate = [\"8.8.8.8\"]\n"));
+    assert!(wrong.contains("[egress]") && wrong.contains("8.8.8.8"), "{wrong}");
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
-use nala_egress::{AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
+use nala_egress::{
+    AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Networks, Owner, SystemResolver,
+};
 use nala_keyvalue::{Config, KeyValue, Scope, Store};
 use nala_tenant::{Stock, Tenant};
 use prometheus_client::registry::Registry;
@@ -21,6 +23,8 @@ pub(crate) struct Services {
     /// Made when the first component is granted a host: what it needs of the system
     /// need not be there before.
     gate: Arc<OnceLock<Gate>>,
+    /// What the operator grants and refuses.
+    networks: Networks,
 }
 
 impl Services {
@@ -28,7 +32,7 @@ impl Services {
     ///
     /// # Errors
     /// The data cannot be opened, or there are no roots of trust.
-    pub(crate) fn open(state: Option<&Path>, registry: &mut Registry) -> anyhow::Result<Self> {
+    pub(crate) fn open(state: Option<&Path>, networks: Networks, registry: &mut Registry) -> anyhow::Result<Self> {
         let key_value = match state {
             None => KeyValue::in_memory(Config::default()),
             Some(folder) => KeyValue::open(&folder.join("key-value"), Config::default()),
@@ -36,7 +40,7 @@ impl Services {
         let key_value = key_value.context("key-value data cannot be kept")?;
         let metrics = EgressMetrics::default();
         metrics.register(registry);
-        Ok(Self { key_value, egress: metrics, gate: Arc::default() })
+        Ok(Self { key_value, egress: metrics, gate: Arc::default(), networks })
     }
 
     /// Opens the way to servers outside.
@@ -48,8 +52,9 @@ impl Services {
             // What each tenant may have is a quota of its own.
             let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
             let (resolver, metrics) = (Arc::new(SystemResolver::default()), self.egress.clone());
-            let gate = Gate::new(GateConfig::default(), resolver, admit, metrics)
-                .context("the way to servers outside cannot be opened")?;
+            let config = GateConfig { networks: self.networks.clone(), ..GateConfig::default() };
+            let gate =
+                Gate::new(config, resolver, admit, metrics).context("the way to servers outside cannot be opened")?;
             // Somebody else may have made one meanwhile.
             let _ = self.gate.set(gate);
         }

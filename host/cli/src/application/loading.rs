@@ -284,9 +284,20 @@ impl<'a> Loading<'a> {
         let chat = routes.find("/v1/chat/completions").is_some_and(|(answer, _)| answer.component() == Some("openai"));
         match models.models().next() {
             Some(model) if chat => Sample::Chat { model: model.name().to_owned() },
-            _ => Sample::Get { path: "/".to_owned() },
+            _ if routes.find("/").is_some() => Sample::Get { path: "/".to_owned() },
+            _ => Sample::Get { path: self.application.triggers.iter().find_map(path_of).unwrap_or("/".to_owned()) },
         }
     }
+}
+
+/// A path that a trigger answers, if it can be told from its route, and has nothing that a
+/// shell would read.
+fn path_of(trigger: &HttpTrigger) -> Option<String> {
+    let TriggerRoute::Public(route) = &trigger.route else { return None };
+    let route = route.to_string();
+    let path = route.strip_suffix("/...").unwrap_or(&route);
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/-_.".contains(sign);
+    path.chars().all(is_plain).then(|| path.to_owned())
 }
 
 fn has_middleware(trigger: &HttpTrigger) -> bool {

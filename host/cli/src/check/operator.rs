@@ -5,13 +5,15 @@ use std::path::Path;
 use nala_manifest::operator::{Error, Operator};
 
 use super::Finding;
+use crate::tenancy;
 
 /// Reads it, and its file of keys.
 pub(super) fn check(path: &Path) -> Vec<Finding> {
     match Operator::read(path) {
         Ok(operator) => {
-            let warnings = operator.warnings.iter();
-            warnings.map(|warning| Finding::warning(path, warning.to_string(), "")).collect()
+            let warnings = operator.warnings.iter().map(|warning| Finding::warning(path, warning.to_string(), ""));
+            let networks = tenancy::networks(path, &operator.egress).err();
+            warnings.chain(networks.map(|wrong| Finding::error(path, wrong.what, &wrong.help))).collect()
         }
         Err(Error::Invalid(diagnostic)) => vec![(*diagnostic).into()],
         Err(Error::Read { path, source }) => {

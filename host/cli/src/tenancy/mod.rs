@@ -15,7 +15,7 @@ use nala_http::HostError;
 use nala_tenant::{ClassName, Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
 
 pub(crate) use collector::TenantMetrics;
-pub(crate) use open::{Doors, Follow, Opened};
+pub(crate) use open::{Doors, Follow, Opened, networks};
 pub(crate) use presented::bearer;
 pub(crate) use usage::{USAGE_PATH, answer as answer_usage};
 

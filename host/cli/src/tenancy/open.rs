@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nala_class::Link;
-use nala_manifest::operator::{Class, Operator};
+use nala_egress::Networks;
+use nala_manifest::operator::{self, Class, Operator};
 use nala_tenant::{Books, ClassName, Directory, StoredKey, Totals};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,8 @@ pub(crate) struct Opened {
     pub(crate) admin_keys: Vec<StoredKey>,
     /// Out of which registries they may deploy.
     pub(crate) registries: Option<Registries>,
+    /// Which addresses components may reach.
+    pub(crate) networks: Networks,
     /// Where things are kept between starts.
     pub(crate) state: Option<PathBuf>,
     /// The files that were read, and are read again.
@@ -99,6 +102,7 @@ impl Opened {
                 keepers: Keepers::default(),
                 admin_keys: Vec::new(),
                 registries: None,
+                networks: Networks::default(),
                 state: args.state_dir.clone(),
                 files: Vec::new(),
                 follow: None,
@@ -126,13 +130,14 @@ impl Opened {
     fn declared(args: &ServeArgs, operator: Operator, doors: Doors, state: Option<PathBuf>) -> anyhow::Result<Self> {
         let (books, totals) = state.as_deref().map(books).transpose()?.unzip();
         let files = operator.files().to_vec();
+        let file = args.config.clone().unwrap_or_default();
         let (roster, classes, registries) = match &doors {
             Doors::Listen { .. } => (operator.roster, operator.classes, Registries::open(&operator.registries)?),
             // What is in a registry is fetched in front, and sent.
             Doors::Link { class, .. } => (operator.roster.only(&class.name), Vec::new(), None),
         };
+        let networks = networks(&file, &operator.egress)?;
         let directory = super::directory(roster, &totals.unwrap_or_default());
-        let file = args.config.clone().unwrap_or_default();
         let names = classes.iter().map(|class| class.name.clone()).collect();
         let reload = Reload::new(&file, &files, Arc::clone(&directory), names, args.class.clone());
         Ok(Self {
@@ -142,6 +147,7 @@ impl Opened {
             keepers: Keepers::default(),
             admin_keys: operator.admin_keys,
             registries,
+            networks,
             state,
             files,
             follow: Some(Follow { directory, reload, books }),
@@ -168,6 +174,17 @@ impl Follow {
         let books = books.map(|books| tokio::spawn(reload::keep(books, directory, end.clone())));
         Following { end, reload: tokio::spawn(reload.run()), books }
     }
+}
+
+/// What `[egress]` of the operator's file says.
+///
+/// # Errors
+/// An entry cannot be used.
+pub(crate) fn networks(file: &Path, egress: &operator::Egress) -> Result<Networks, Help> {
+    Networks::parse(&egress.private, &egress.refused).map_err(|error| Help {
+        what: format!("{}: [egress]: {error}", file.display()),
+        help: "write `private` and `refused` as lists of addresses and networks".to_owned(),
+    })
 }
 
 fn unknown_class(name: &ClassName) -> anyhow::Error {

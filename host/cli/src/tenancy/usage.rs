@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, Response, StatusCode};
 use nala_http::{HostError, ResponseBody};
-use nala_tenant::{Counter, Limit, Tenant};
+use nala_tenant::{Counter, Limit, Tenant, UNLIMITED};
 use serde::Serialize;
 
 /// Where a tenant reads it, with its key.
@@ -24,10 +24,11 @@ pub(crate) struct Account {
 
 #[derive(Debug, Serialize)]
 struct Level {
-    limit: u64,
+    /// None: there is no limit.
+    limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<u64>,
-    /// Of this minute. Below zero it is owed.
+    /// Of this minute, where there is a limit. Below zero it is owed.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<i64>,
 }
@@ -45,15 +46,20 @@ fn level(tenant: &Tenant, limit: Limit) -> Level {
     match limit {
         Limit::Stock(stock) => {
             let quota = tenant.quota(stock);
-            Level { limit: quota.limit(), held: Some(quota.used()), left: None }
+            Level { limit: bounded(quota.limit()), held: Some(quota.used()), left: None }
         }
         Limit::Rate(rate) => {
             let bucket = tenant.rate(rate);
-            let left = bucket.left().clamp(i64::MIN.into(), i64::MAX.into());
-            Level { limit: bucket.limit(), held: None, left: i64::try_from(left).ok() }
+            let (limit, left) = (bounded(bucket.limit()), bucket.left().clamp(i64::MIN.into(), i64::MAX.into()));
+            Level { limit, held: None, left: limit.and_then(|_| i64::try_from(left).ok()) }
         }
-        Limit::Ceiling(ceiling) => Level { limit: tenant.ceiling(ceiling), held: None, left: None },
+        Limit::Ceiling(ceiling) => Level { limit: bounded(tenant.ceiling(ceiling)), held: None, left: None },
     }
+}
+
+/// A limit, if it is one: the number for none is larger than what JSON's readers can hold.
+fn bounded(limit: u64) -> Option<u64> {
+    Some(limit).filter(|limit| *limit != UNLIMITED)
 }
 
 /// Answers a request for [`USAGE_PATH`].

@@ -49,6 +49,8 @@ pub struct Operator {
     /// The registries out of which components may be deployed, each a host with its port
     /// if it has one; none lets nothing be pulled.
     pub registries: Vec<String>,
+    /// Which addresses components may reach.
+    pub egress: Egress,
     /// Where state is kept, joined to the file's folder.
     pub state_dir: Option<PathBuf>,
     /// The files that this was read from.
@@ -64,6 +66,15 @@ pub struct Listen {
     pub http: Option<SocketAddr>,
     /// For probes, metrics and what needs one of the admin's keys.
     pub admin: Option<SocketAddr>,
+}
+
+/// `[egress]`: addresses and networks, as they are written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Egress {
+    /// Not public, and granted to all components for the names that each may use.
+    pub private: Vec<String>,
+    /// Refused to all, whatever else is granted.
+    pub refused: Vec<String>,
 }
 
 /// Something that is allowed and probably not meant.
@@ -93,6 +104,7 @@ impl Default for Operator {
             listen: Listen::default(),
             admin_keys: Vec::new(),
             registries: Vec::new(),
+            egress: Egress::default(),
             state_dir: None,
             files: Vec::new(),
             warnings: Vec::new(),
@@ -193,6 +205,7 @@ impl Operator {
             },
             admin_keys,
             registries: raw.admin.registries.iter().map(|text| registry(text, source)).collect::<Result<_, _>>()?,
+            egress: Egress { private: raw.egress.private, refused: raw.egress.refused },
             state_dir: raw.state.dir.map(|dir| base_dir.join(dir.into_inner())),
             files: Vec::new(),
             warnings,

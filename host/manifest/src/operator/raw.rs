@@ -30,6 +30,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) admin: Admin,
     #[serde(default)]
+    pub(super) egress: Egress,
+    #[serde(default)]
     pub(super) state: State,
 }
 
@@ -92,6 +94,15 @@ pub(super) struct Admin {
 pub(super) struct AdminKeys {
     #[serde(default)]
     pub(super) keys: Vec<Spanned<Value>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Egress {
+    #[serde(default)]
+    pub(super) private: Vec<String>,
+    #[serde(default)]
+    pub(super) refused: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]

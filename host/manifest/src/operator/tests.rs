@@ -312,6 +312,15 @@ fn both_files_are_read_and_named() {
 }
 
 #[test]
+fn networks_are_kept_as_they_are_written() {
+    assert_eq!(parse("").unwrap().egress, Egress::default());
+    let egress = parse("[egress]\nprivate = [\"10.1.0.0/16\"]\nrefused = [\"203.0.113.7\"]\n").unwrap().egress;
+    assert_eq!((egress.private, egress.refused), (vec!["10.1.0.0/16".to_owned()], vec!["203.0.113.7".to_owned()]));
+    let error = parse("[egress]\nprivat = []\n").unwrap_err().to_string();
+    assert!(error.contains("nala.toml:2:1") && error.contains("did you mean `private`?"), "{error}");
+}
+
+#[test]
 fn registries_are_hosts() {
     assert!(parse("").unwrap().registries.is_empty());
     let text = "[admin]\nregistries = [\"ghcr.io\", \"10.0.0.5:5000\", \"localhost\"]\n";
