@@ -52,7 +52,7 @@ fn up(folder: &Path) -> Host {
 }
 
 /// What `check` says, and whether it is content.
-fn check(folder: &Path) -> (bool, String) {
+pub(crate) fn check(folder: &Path) -> (bool, String) {
     let mut command = Command::new(paths::host_binary());
     command.args(["check", "--no-cache"]).arg(folder.join("spin.toml"));
     let output = command.output().unwrap();

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use nala_e2e::api::ask;
+use nala_e2e::guests;
 use nala_e2e::host::Host;
-use nala_e2e::{guests, paths};
 use serde_json::json;
 
+use crate::dependencies::check;
 use crate::deploying::{prepare, serve};
 
 /// The same component with middleware under `/loud`, and without under `/`.
@@ -47,13 +47,6 @@ fn get(host: &Host, path: &str) -> (String, Vec<String>) {
     let seen = response.headers().get_all("x-environment").iter();
     let seen = seen.map(|value| value.to_str().unwrap().to_owned()).collect();
     (response.into_body().read_to_string().unwrap(), seen)
-}
-
-fn check(folder: &Path) -> (bool, String) {
-    let mut command = Command::new(paths::host_binary());
-    command.args(["check", "--no-cache"]).arg(folder.join("spin.toml"));
-    let output = command.output().unwrap();
-    (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
 #[test]

@@ -3,9 +3,8 @@
 //! Each imports the interface that it exports, and what it calls there is the next one.
 
 use nala_manifest::dependencies::DependencyName;
-use wac_graph::{CompositionGraph, EncodeOptions, InstantiationArgumentError};
 
-use crate::graph::{Joining, Part, error_chain};
+use crate::graph::{Joining, Part};
 use crate::{ComposeError, Dependency, Main};
 
 /// What is handed on from one to the next: requests, by WASI 0.3 and by WASI 0.2.
@@ -66,36 +65,15 @@ impl Joining<'_> {
                 handlers => format!("it exports {}", handlers.join(" and ")),
             }));
         };
-        let node = self.graph.alias_instance_export(next.instance, &export).map_err(|e| unfit(error_chain(&e)))?;
-        self.graph.set_instantiation_argument(part.instance, import, node).map_err(|error| match error {
-            InstantiationArgumentError::ArgumentTypeMismatch { source, .. } => unfit(format!("{source:#}")),
-            other => unfit(error_chain(&other)),
-        })
+        self.connect(next, &export, part, import).map_err(unfit)
     }
 
     /// Exports the outermost one's handlers, and nothing else of it.
     fn export_handlers(&mut self, outermost: Part, name: &str) -> Result<(), ComposeError> {
-        let exports: Vec<String> =
-            self.exports(outermost).map(|(name, _)| name.to_owned()).filter(|name| is_handler(name)).collect();
-        if exports.is_empty() {
+        if !self.exports(outermost).any(|(export, _)| is_handler(export)) {
             let reason = format!("`{name}` exports no handler of requests");
             return Err(ComposeError::Main { main: self.main.name.to_owned(), reason });
         }
-        for export in exports {
-            let node = self.graph.alias_instance_export(outermost.instance, &export);
-            let node = node.map_err(|error| self.failed(&error))?;
-            self.graph.export(node, export).map_err(|error| self.failed(&error))?;
-        }
-        Ok(())
-    }
-
-    fn encode(&self) -> Result<Vec<u8>, ComposeError> {
-        self.graph.encode(EncodeOptions::default()).map_err(|error| self.failed(&error))
-    }
-}
-
-impl<'a> Joining<'a> {
-    pub(crate) fn new(main: &'a Main<'a>) -> Self {
-        Self { main, graph: CompositionGraph::new() }
+        self.export(outermost, is_handler)
     }
 }

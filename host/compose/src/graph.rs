@@ -15,13 +15,13 @@ use crate::{ComposeError, Dependency, Main};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part {
     world: WorldId,
-    pub(crate) instance: NodeId,
+    instance: NodeId,
 }
 
 /// What is being composed.
 pub(crate) struct Joining<'a> {
     pub(crate) main: &'a Main<'a>,
-    pub(crate) graph: CompositionGraph,
+    graph: CompositionGraph,
 }
 
 /// Joins a component and its dependencies.
@@ -45,17 +45,22 @@ pub(crate) fn join(main: &Main<'_>, dependencies: &[Dependency<'_>]) -> Result<V
             joining.answer(part, import, dependency, its_part)?;
         }
     }
-    joining.export_all(part)?;
-    let encoded = joining.graph.encode(EncodeOptions::default());
-    encoded.map_err(|error| joining.failed(&error))
+    joining.export(part, |_| true)?;
+    joining.encode()
 }
 
 fn is_same_instance(one: &Dependency<'_>, other: &Dependency<'_>) -> bool {
     one.inherits == other.inherits && one.bytes == other.bytes
 }
 
+impl<'a> Joining<'a> {
+    pub(crate) fn new(main: &'a Main<'a>) -> Self {
+        Self { main, graph: CompositionGraph::new() }
+    }
+}
+
 impl Joining<'_> {
-    pub(crate) fn failed(&self, error: &dyn Error) -> ComposeError {
+    fn failed(&self, error: &dyn Error) -> ComposeError {
         ComposeError::Join { main: self.main.name.to_owned(), reason: error_chain(error) }
     }
 
@@ -228,12 +233,18 @@ impl Joining<'_> {
             export: export.clone(),
             reason,
         };
-        let node = self.graph.alias_instance_export(its_part.instance, &export);
-        let node = node.map_err(|error| mismatch(error_chain(&error)))?;
-        let set = self.graph.set_instantiation_argument(main.instance, import, node);
-        set.map_err(|error| match error {
-            InstantiationArgumentError::ArgumentTypeMismatch { source, .. } => mismatch(format!("{source:#}")),
-            other => mismatch(error_chain(&other)),
+        self.connect(its_part, &export, main, import).map_err(mismatch)
+    }
+
+    /// Has an export of one part answer an import of another.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub(crate) fn connect(&mut self, from: Part, export: &str, to: Part, import: &str) -> Result<(), String> {
+        let node = self.graph.alias_instance_export(from.instance, export).map_err(|error| error_chain(&error))?;
+        self.graph.set_instantiation_argument(to.instance, import, node).map_err(|error| match error {
+            InstantiationArgumentError::ArgumentTypeMismatch { source, .. } => format!("{source:#}"),
+            other => error_chain(&other),
         })
     }
 
@@ -244,13 +255,19 @@ impl Joining<'_> {
         names().find(|name| *name == wanted).or_else(newest).map(str::to_owned)
     }
 
-    fn export_all(&mut self, part: Part) -> Result<(), ComposeError> {
-        let names: Vec<String> = self.exports(part).map(|(name, _)| name.to_owned()).collect();
+    /// Exports those of a part's exports that are wanted.
+    pub(crate) fn export(&mut self, part: Part, is_wanted: impl Fn(&str) -> bool) -> Result<(), ComposeError> {
+        let wanted = self.exports(part).map(|(name, _)| name).filter(|name| is_wanted(name));
+        let names: Vec<String> = wanted.map(str::to_owned).collect();
         for name in names {
             let node = self.graph.alias_instance_export(part.instance, &name).map_err(|error| self.failed(&error))?;
             self.graph.export(node, name).map_err(|error| self.failed(&error))?;
         }
         Ok(())
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, ComposeError> {
+        self.graph.encode(EncodeOptions::default()).map_err(|error| self.failed(&error))
     }
 }
 
@@ -266,7 +283,7 @@ fn version(name: &str) -> Option<semver::Version> {
 }
 
 /// An error and all that it comes from.
-pub(crate) fn error_chain(error: &dyn Error) -> String {
+fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::pace::toward;
+
 /// Whoever was at work so lately may come back at any moment.
 const LATELY: Duration = Duration::from_secs(2);
 
@@ -29,8 +31,6 @@ const FIRST: f64 = 4.0;
 /// The fewest: one every so many steps. Behind a long text a single one can take as long
 /// as the whole step.
 const FEWEST: f64 = 0.125;
-/// How much of the estimate the latest step makes up.
-const WEIGHT: f64 = 0.3;
 /// The most that an estimate grows or shrinks at once. A step that was held up by
 /// something else says nothing.
 const GROWTH: f64 = 1.25;
@@ -121,7 +121,6 @@ impl Spare {
     /// what is spare.
     pub(super) fn measured(&mut self, runs: u32, prompts: u32, took: Duration) {
         let took = took.as_secs_f64();
-        let toward = |before: f64, now: f64| before + WEIGHT * (now - before);
         if prompts == 0 {
             let bare = self.bare.get(&runs).map_or(took, |before| toward(*before, took));
             self.bare.insert(runs, bare);

@@ -21,6 +21,11 @@ const LARGEST: u32 = 64;
 /// been measured at a bad moment, and what is not known is estimated again.
 const MEMORY: u64 = 4096;
 
+/// An estimate, with what the latest batch says.
+pub(super) fn toward(before: f64, now: f64) -> f64 {
+    before + WEIGHT * (now - before)
+}
+
 /// Measures batches.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
@@ -47,12 +52,12 @@ impl Pace {
         self.batches += 1;
         if (1..=LARGEST).contains(&tokens) {
             let before = self.sizes.get(&tokens).filter(|known| self.batches - known.at < MEMORY);
-            let seconds = before.map_or(took, |known| known.seconds + WEIGHT * (took - known.seconds));
+            let seconds = before.map_or(took, |known| toward(known.seconds, took));
             self.sizes.insert(tokens, Measured { seconds, at: self.batches });
         }
         if tokens >= TELLING {
             let now = took / f64::from(tokens);
-            self.token = Some(self.token.map_or(now, |before| before + WEIGHT * (now - before)));
+            self.token = Some(self.token.map_or(now, |before| toward(before, now)));
         }
     }
 
