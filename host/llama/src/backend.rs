@@ -278,12 +278,15 @@ impl Backend for LlamaCpp {
         if self.holdings.length(seq.0).is_none_or(|length| length == 0) || !self.settle() {
             return None;
         }
-        let state = self.context.state(seq.0.cast_signed())?;
-        let mut bytes = Vec::with_capacity(MARK.len() + 8 + state.len());
-        bytes.extend_from_slice(MARK);
-        bytes.extend_from_slice(&(state.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&state);
-        Some(bytes)
+        let size = self.context.state_size(seq.0.cast_signed());
+        // Written where it stays: others wait for as long as this takes, and most of it
+        // is the first touch of memory.
+        let mut bytes = vec![0; MARK.len() + 8 + size];
+        let (mark, rest) = bytes.split_at_mut(MARK.len());
+        let (length, payload) = rest.split_at_mut(8);
+        mark.copy_from_slice(MARK);
+        length.copy_from_slice(&(size as u64).to_le_bytes());
+        (size > 0 && self.context.write_state(seq.0.cast_signed(), payload)).then_some(bytes)
     }
 
     fn load(&mut self, seq: SeqId, state: &[u8], len: u32) -> bool {

@@ -284,15 +284,21 @@ impl Context {
         true
     }
 
-    /// The state of a sequence. None: llama.cpp failed to write it.
-    pub(crate) fn state(&mut self, seq: i32) -> Option<Vec<u8>> {
-        // SAFETY: the context is alive; the size is what `get_data` will write.
-        let size = unsafe { sys::llama_state_seq_get_size(self.raw.as_ptr(), seq) };
-        let mut state = vec![0; size];
-        // SAFETY: the buffer has `size` bytes, which llama.cpp does not exceed.
-        let (written, _) =
-            log::capture(|| unsafe { sys::llama_state_seq_get_data(self.raw.as_ptr(), state.as_mut_ptr(), size, seq) });
-        (written == size && size > 0).then_some(state)
+    /// The size of a sequence's state in bytes, as it is now.
+    pub(crate) fn state_size(&mut self, seq: i32) -> usize {
+        // SAFETY: the context is alive.
+        unsafe { sys::llama_state_seq_get_size(self.raw.as_ptr(), seq) }
+    }
+
+    /// Writes the state of a sequence into all of `state`, which is as long as
+    /// [`Context::state_size`] says. False: llama.cpp failed to write it.
+    pub(crate) fn write_state(&mut self, seq: i32, state: &mut [u8]) -> bool {
+        // SAFETY: the context is alive; llama.cpp writes no more than the length
+        // that it is told.
+        let (written, _) = log::capture(|| unsafe {
+            sys::llama_state_seq_get_data(self.raw.as_ptr(), state.as_mut_ptr(), state.len(), seq)
+        });
+        written == state.len()
     }
 
     /// Puts a state into a sequence. False: there is no room, or it is none.
