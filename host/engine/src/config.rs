@@ -29,6 +29,31 @@ pub struct EngineConfig {
     /// held before. How many are, from none on, follows from what batches were
     /// measured to take and from how often guesses came true. 0: never.
     pub max_draft: u32,
+    /// What tenants put up with from each other.
+    pub company: CompanyConfig,
+}
+
+/// How far a tenant's prompts, and the moving of states for it, may hold up the streams
+/// of others. Without others at work none of it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompanyConfig {
+    /// How long a batch that carries prompts should take, in place of
+    /// [`EngineConfig::step_time`].
+    pub step_time: Duration,
+    /// For how long a tenant of weight 1 may hold others up at once; with more weight
+    /// for longer.
+    pub at_once: Duration,
+    /// And for which part of all time: one in so many, at least 1.
+    pub part: u32,
+    /// By how many percent steps may be longer for prompts of who has held others up
+    /// for that long.
+    pub stretch: u32,
+}
+
+impl Default for CompanyConfig {
+    fn default() -> Self {
+        Self { step_time: Duration::from_millis(50), at_once: Duration::from_millis(400), part: 50, stretch: 35 }
+    }
 }
 
 impl Default for EngineConfig {
@@ -43,6 +68,7 @@ impl Default for EngineConfig {
             snapshot_bytes: 1 << 30,
             max_saved: 64,
             max_draft: 8,
+            company: CompanyConfig::default(),
         }
     }
 }

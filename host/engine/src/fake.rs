@@ -35,6 +35,9 @@ pub type BeforeDecode = Arc<dyn Fn(&[BatchEntry]) -> Result<(), DecodeError> + S
 /// Called before each part of an input is computed for an embedding.
 pub type BeforeEmbedding = Arc<dyn Fn(&[Token]) + Send + Sync>;
 
+/// See [`Fake::before_copy`].
+pub type BeforeCopy = Arc<dyn Fn(usize) + Send + Sync>;
+
 /// A fake model to be made.
 #[derive(Clone)]
 pub struct Fake {
@@ -46,6 +49,8 @@ pub struct Fake {
     pub before_decode: BeforeDecode,
     /// Hook for delays of embeddings.
     pub before_embedding: BeforeEmbedding,
+    /// Hook for delays of states that are copied out or in; told how many tokens they are of.
+    pub before_copy: BeforeCopy,
     /// What else the backend can do.
     pub abilities: Abilities,
     /// A sliding window, in tokens. What it has left behind is forgotten at once,
@@ -75,6 +80,7 @@ impl Default for Fake {
             script: Arc::new(alphabet),
             before_decode: Arc::new(|_| Ok(())),
             before_embedding: Arc::new(|_| {}),
+            before_copy: Arc::new(|_| {}),
             abilities: Abilities { copy: true, shift: true, snapshot: true },
             window: None,
             adapters: Vec::new(),
@@ -323,6 +329,7 @@ impl Backend for FakeBackend {
 
     fn save(&mut self, seq: SeqId) -> Option<Vec<u8>> {
         let cells = self.sequences.get(&seq).filter(|_| self.fake.abilities.snapshot)?;
+        (self.fake.before_copy)(cells.len());
         Some(cells.iter().flat_map(|cell| cell.to_bytes()).collect())
     }
 
@@ -330,6 +337,7 @@ impl Backend for FakeBackend {
         if state.len() != 4 * len as usize || self.sequences.get(&seq).is_some_and(|cells| !cells.is_empty()) {
             return false;
         }
+        (self.fake.before_copy)(len as usize);
         let mut cells = Vec::new();
         for bytes in state.chunks_exact(4) {
             self.cells += 1;

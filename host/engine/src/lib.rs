@@ -40,7 +40,7 @@ pub use backend::{
     Abilities, Backend, BackendLimits, BatchEntry, DecodeError, Embedding, EmbeddingInfo, LoadedModel, ModelInfo,
     Pooling, RankingInfo, Rewind, SeqId, StateKind, Token,
 };
-pub use config::EngineConfig;
+pub use config::{CompanyConfig, EngineConfig};
 pub use constraint::{ConstraintLimits, Grammar, GrammarCompiler, GrammarSource, Matcher, TokenMask};
 pub use engine::{
     EmbedOptions, Engine, Generation, MAX_EMBEDDING_INPUTS, Readiness, Session, SessionOptions, StartError, Step,

@@ -8,12 +8,14 @@
 mod begin;
 mod cells;
 mod company;
+mod copies;
 mod draft;
 mod embed;
 mod fair;
 mod fill;
 mod guide;
 mod guided;
+mod holding_up;
 mod pace;
 mod place;
 mod plan;
@@ -44,6 +46,7 @@ use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
 use company::{Company, Spare};
+use copies::{Copies, Copy};
 use draft::DraftModel;
 use embed::Embeddings;
 use fair::Fair;
@@ -88,6 +91,8 @@ pub(crate) struct Scheduler<C> {
     abilities: Abilities,
     pace: Pace,
     company: Company,
+    /// Copies of states that wait for their turn.
+    copies: Copies,
     /// What steps have for prompts of those who were served far more.
     spare: Spare,
     /// Guesses what runs will say.
@@ -121,6 +126,7 @@ impl<C: Clock> Scheduler<C> {
         metrics: EngineMetrics,
         steps: Arc<AtomicU64>,
         clock: C,
+        affinity: Affinity,
     ) -> Self {
         let (limits, abilities) = (backend.limits(), backend.abilities());
         let cells = Cells::new(limits, &metrics);
@@ -141,13 +147,14 @@ impl<C: Clock> Scheduler<C> {
             bytes_a_token: 0.0,
             abilities,
             pace: Pace::default(),
-            company: Company::default(),
-            spare: Spare::default(),
+            company: Company::new(config.company),
+            spare: Spare::new(config.company),
+            copies: Copies::new(),
             draft: None,
             embeddings: Embeddings::default(),
             adapter: None,
             patience: Instant::now(),
-            workers: Workers::new(Affinity::of_this_thread()),
+            workers: Workers::new(affinity),
             held_back: BTreeSet::new(),
             changed_hands: Duration::ZERO,
             can_reject: true,
@@ -156,11 +163,6 @@ impl<C: Clock> Scheduler<C> {
             chooser,
             batch: Vec::new(),
         }
-    }
-
-    /// Has the threads that help this one run on these CPUs, whichever it is kept to itself.
-    pub(crate) fn with_helpers_on(self, affinity: Affinity) -> Self {
-        Self { workers: Workers::new(affinity), ..self }
     }
 
     /// Has a smaller model guess what runs will say.
@@ -178,9 +180,9 @@ impl<C: Clock> Scheduler<C> {
             }
             Command::Fork { id, new, reply } => drop(reply.send(self.fork(id, new))),
             Command::Rewind { id, to, reply } => drop(reply.send(self.rewind(id, to))),
-            Command::Evict { id, at, count, reply } => drop(reply.send(self.evict(id, at, count))),
-            Command::Park { id, reply } => drop(reply.send(self.park_on_request(id))),
-            Command::Save { id, name, reply } => drop(reply.send(self.save(id, name))),
+            Command::Evict { id, at, count, reply } => self.ask_for_copy(Copy::Evict { id, at, count, reply }),
+            Command::Park { id, reply } => self.ask_for_copy(Copy::Park { id, reply }),
+            Command::Save { id, name, reply } => self.ask_for_copy(Copy::Save { id, name, reply }),
             Command::Restore { name, new, reply } => drop(reply.send(self.restore(name, new))),
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
             Command::Embed(command) => self.begin_embedding(command),
@@ -200,6 +202,8 @@ impl<C: Clock> Scheduler<C> {
     pub(crate) fn step(&mut self) -> Progress {
         let now = self.clock.now();
         self.expire(now);
+        let copied = self.copy_some(now);
+        let now = self.clock.now();
         self.hear_guides(now);
         let answered = self.answer_computed();
         let plan = self.plan();
@@ -207,7 +211,7 @@ impl<C: Clock> Scheduler<C> {
         if plan.shares.is_empty() {
             let embedded = self.embed_alone();
             let relieved = self.relieve(&plan.blocked, now);
-            return if answered || embedded || self.wait_for_a_guide() { Progress::Worked } else { relieved };
+            return if copied || answered || embedded || self.wait_for_a_guide() { Progress::Worked } else { relieved };
         }
         if self.make_way(&plan.blocked, now) {
             return Progress::Worked;

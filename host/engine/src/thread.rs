@@ -47,8 +47,7 @@ pub(crate) fn main(setup: Setup, ready: impl FnOnce(Result<(BackendLimits, Abili
     };
     ready(Ok((backend.limits(), backend.abilities())));
     let serve = AssertUnwindSafe(move || {
-        let mut scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new());
-        scheduler = scheduler.with_helpers_on(affinity);
+        let mut scheduler = Scheduler::new(backend, tokenizer, config, metrics, steps, SystemClock::new(), affinity);
         if let Some(draft) = draft {
             scheduler = scheduler.with_draft(draft);
         }

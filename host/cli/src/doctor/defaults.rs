@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use nala_engine::{EngineConfig, PoolConfig};
+use nala_engine::{CompanyConfig, EngineConfig, PoolConfig};
 use nala_http::HttpConfig;
 use nala_machine::Machine;
 use nala_wasm::{CompileCache, Limits, RuntimeConfig};
@@ -87,6 +87,7 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
         snapshot_bytes,
         max_saved,
         max_draft: _,
+        company: CompanyConfig { step_time: company_step_time, at_once, part, stretch },
     } = EngineConfig::default();
     let threads = load.threads.map_or(machine.grant.threads, std::num::NonZeroUsize::get);
     vec![
@@ -117,6 +118,10 @@ fn engine(args: &EngineArgs, machine: &Machine) -> Vec<Setting> {
             args.max_draft.to_string(),
             "tokens guessed ahead at most, where that is faster (--max-draft)",
         ),
+        setting("company.step_time", seconds(company_step_time), "the same as step_time with several tenants at work"),
+        setting("company.at_once", seconds(at_once), "for which a tenant's prompts may hold up others at once"),
+        setting("company.part", format!("1/{part}"), "of all time that they may hold up others"),
+        setting("company.stretch", format!("{stretch} %"), "that steps may be longer for prompts beyond that"),
     ]
 }
 

@@ -9,18 +9,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pace::toward;
+use super::fair::Owner;
+use super::pace::{Pace, toward};
+use crate::config::CompanyConfig;
 
 /// Whoever was at work so lately may come back at any moment.
 const LATELY: Duration = Duration::from_secs(2);
 
-/// How long the prompts of a tenant may hold others up at once,
-const AT_ONCE: Duration = Duration::from_millis(50);
-/// and which part of all time.
-const PART: u32 = 50;
+/// So many times what it may hold others up at once is the most that a tenant owes: else
+/// one that had a bad time, or a busy one, would pay for it for hours.
+const MOST: u32 = 2;
 
-/// How much longer a step may take for prompts of those who have held others up enough.
-const STRETCH: f64 = 0.35;
+/// A step that is much longer than it would be without prompts counts as so many times
+/// that at the least: streams are as uneven as their long steps are many.
+const NOTICED: u32 = 3;
 
 /// Every so many batches such prompts get nothing, so that it stays known what a step
 /// takes without them.
@@ -37,8 +39,9 @@ const GROWTH: f64 = 1.25;
 const SHRINKING: f64 = 0.5;
 
 /// The tenants that were at work lately, and how long each has held others up.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Company {
+    config: CompanyConfig,
     seen: BTreeMap<Arc<str>, Seen>,
 }
 
@@ -50,8 +53,8 @@ struct Seen {
 }
 
 impl Seen {
-    fn debt(&self, now: Duration) -> Duration {
-        self.debt.saturating_sub(now.saturating_sub(self.at) / PART)
+    fn debt(&self, config: &CompanyConfig, now: Duration) -> Duration {
+        self.debt.saturating_sub(now.saturating_sub(self.at) / config.part.max(1))
     }
 
     fn is_lately(&self, now: Duration) -> bool {
@@ -60,15 +63,22 @@ impl Seen {
 }
 
 impl Company {
-    /// Notes that a tenant is at work, and for how long its prompts have held others up
-    /// just now.
-    pub(super) fn saw(&mut self, tenant: &Arc<str>, held_up: Duration, now: Duration) {
-        if let Some(seen) = self.seen.get_mut(tenant) {
-            *seen = Seen { at: now, debt: seen.debt(now).saturating_add(held_up) };
+    pub(super) fn new(config: CompanyConfig) -> Self {
+        Self { config, seen: BTreeMap::new() }
+    }
+
+    /// Notes that a tenant is at work, and for how long others were held up for it just
+    /// now. With more weight it owes less for that.
+    pub(super) fn saw(&mut self, owner: &Owner, held_up: Duration, now: Duration) {
+        let owed = held_up / owner.tenant.weight.max(1);
+        let most = self.config.at_once.saturating_mul(MOST);
+        let config = &self.config;
+        if let Some(seen) = self.seen.get_mut(&owner.tenant.name) {
+            *seen = Seen { at: now, debt: seen.debt(config, now).saturating_add(owed).min(most) };
             return;
         }
-        self.seen.retain(|_, seen| seen.is_lately(now) || !seen.debt(now).is_zero());
-        self.seen.insert(Arc::clone(tenant), Seen { at: now, debt: held_up });
+        self.seen.retain(|_, seen| seen.is_lately(now) || !seen.debt(config, now).is_zero());
+        self.seen.insert(Arc::clone(&owner.tenant.name), Seen { at: now, debt: owed.min(most) });
     }
 
     /// Whether there were several tenants lately.
@@ -76,9 +86,15 @@ impl Company {
         self.seen.values().filter(|seen| seen.is_lately(now)).nth(1).is_some()
     }
 
-    /// Whether a tenant's prompts have held others up for long enough.
-    pub(super) fn must_yield(&self, tenant: &str, now: Duration) -> bool {
-        self.seen.get(tenant).is_some_and(|seen| seen.debt(now) > AT_ONCE)
+    /// Whether a tenant has held others up for long enough, and is not alone.
+    pub(super) fn must_yield(&self, owner: &Owner, now: Duration) -> bool {
+        let owes = |seen: &Seen| seen.debt(&self.config, now) > self.config.at_once;
+        self.seen.get(&owner.tenant.name).is_some_and(owes) && self.is_mixed(now)
+    }
+
+    /// How long a step with prompts should take.
+    pub(super) fn step_time(&self, alone: Duration, now: Duration) -> Duration {
+        if self.is_mixed(now) { alone.min(self.config.step_time) } else { alone }
     }
 }
 
@@ -88,8 +104,10 @@ impl Company {
 /// trying, and follows the length of the texts and the load of the machine.
 #[derive(Debug)]
 pub(super) struct Spare {
-    /// Seconds of a step with so many tokens of runs and none of prompts.
-    bare: BTreeMap<u32, f64>,
+    /// What steps take with so many tokens of runs and none of prompts.
+    bare: Pace,
+    /// How much longer a step may take, as a part of that.
+    stretch: f64,
     /// Tokens a step, on average.
     tokens: f64,
     /// Those that have gathered and were not taken.
@@ -97,13 +115,12 @@ pub(super) struct Spare {
     steps: u64,
 }
 
-impl Default for Spare {
-    fn default() -> Self {
-        Self { bare: BTreeMap::new(), tokens: FIRST, credit: FIRST, steps: 0 }
-    }
-}
-
 impl Spare {
+    pub(super) fn new(config: CompanyConfig) -> Self {
+        let stretch = f64::from(config.stretch) / 100.0;
+        Self { bare: Pace::default(), stretch, tokens: FIRST, credit: FIRST, steps: 0 }
+    }
+
     /// Tokens of prompts for the next step.
     pub(super) fn tokens(&self) -> u32 {
         if self.steps.is_multiple_of(BARE) { 0 } else { self.credit as u32 }
@@ -120,18 +137,15 @@ impl Spare {
     /// Notes what a step took with so many tokens of runs, and of prompts that went on in
     /// what is spare.
     pub(super) fn measured(&mut self, runs: u32, prompts: u32, took: Duration) {
-        let took = took.as_secs_f64();
         if prompts == 0 {
-            let bare = self.bare.get(&runs).map_or(took, |before| toward(*before, took));
-            self.bare.insert(runs, bare);
-            return;
+            return self.bare.measured(runs as usize, took);
         }
         let bare = self.without(runs).as_secs_f64();
         if bare == 0.0 {
             return;
         }
         let tokens = f64::from(prompts);
-        let fits = tokens * STRETCH * bare / (took - bare).max(f64::MIN_POSITIVE);
+        let fits = tokens * self.stretch * bare / (took.as_secs_f64() - bare).max(f64::MIN_POSITIVE);
         let fits = fits.clamp(self.tokens * SHRINKING, self.tokens * GROWTH);
         // What was not asked for says nothing about more of it.
         if fits < self.tokens || prompts >= self.tokens as u32 {
@@ -139,62 +153,102 @@ impl Spare {
         }
     }
 
+    /// For how long a step with so many tokens of runs held others up.
+    pub(super) fn held_up(&self, runs: u32, took: Duration) -> Duration {
+        let bare = self.without(runs);
+        let longer = took.saturating_sub(bare);
+        if longer > bare.mul_f64(self.stretch) { longer.max(bare * NOTICED) } else { longer }
+    }
+
     /// What a step of so many tokens of runs takes without prompts. Zero while that is not
     /// known, and where there are none.
-    pub(super) fn without(&self, runs: u32) -> Duration {
-        if runs == 0 {
-            return Duration::ZERO;
-        }
-        let below = self.bare.range(..=runs).next_back();
-        let known = below.or_else(|| self.bare.range(runs..).next());
-        known.map_or(Duration::ZERO, |(_, seconds)| Duration::from_secs_f64(*seconds))
+    fn without(&self, runs: u32) -> Duration {
+        let known = if runs == 0 { None } else { self.bare.least(runs) };
+        known.map_or(Duration::ZERO, Duration::from_secs_f64)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{Priority, Tenant};
+
+    fn owner(name: &str, weight: u32) -> Owner {
+        Owner { tenant: Tenant { name: name.into(), weight, ..Tenant::default() }, priority: Priority::Normal }
+    }
+
+    fn company() -> (Company, CompanyConfig) {
+        let config = CompanyConfig { at_once: Duration::from_millis(50), ..CompanyConfig::default() };
+        (Company::new(config), config)
+    }
 
     #[test]
     fn tenants_are_company_while_they_were_there_lately() {
-        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        let (a, b) = (owner("a", 1), owner("b", 1));
         let at = Duration::from_secs;
-        let mut company = Company::default();
-        let saw = |company: &mut Company, tenant: &Arc<str>, now| company.saw(tenant, Duration::ZERO, now);
+        let (mut company, _) = company();
+        let saw = |company: &mut Company, owner: &Owner, now| company.saw(owner, Duration::ZERO, now);
         saw(&mut company, &a, at(0));
         saw(&mut company, &a, at(1));
         assert!(!company.is_mixed(at(1)));
         saw(&mut company, &b, at(2));
         assert!(company.is_mixed(at(3)));
+        assert_eq!(company.step_time(at(1), at(3)), Duration::from_millis(50));
         assert!(!company.is_mixed(at(4)), "a was not there any more");
+        assert_eq!(company.step_time(at(1), at(4)), at(1));
         for n in 0..100 {
-            saw(&mut company, &format!("t{n}").into(), at(100 + n));
+            saw(&mut company, &owner(&format!("t{n}"), 1), at(100 + n));
         }
         assert!(company.seen.len() < 5, "those who are gone are forgotten");
     }
 
     #[test]
     fn who_holds_others_up_yields_until_time_has_made_it_good() {
-        let a: Arc<str> = "a".into();
-        let mut company = Company::default();
-        company.saw(&a, AT_ONCE, Duration::ZERO);
-        assert!(!company.must_yield("a", Duration::ZERO));
+        let (a, b) = (owner("a", 1), owner("b", 1));
+        let (mut company, CompanyConfig { at_once, part, .. }) = company();
+        company.saw(&a, at_once, Duration::ZERO);
+        let meet = |company: &mut Company, now| company.saw(&b, Duration::ZERO, now);
+        meet(&mut company, Duration::ZERO);
+        assert!(!company.must_yield(&a, Duration::ZERO));
         let step = Duration::from_millis(40);
         company.saw(&a, step, Duration::ZERO);
-        assert!(company.must_yield("a", Duration::ZERO) && !company.must_yield("b", Duration::ZERO));
-        assert!(company.must_yield("a", step * PART - Duration::from_millis(PART.into())));
-        assert!(!company.must_yield("a", step * PART));
+        assert!(company.must_yield(&a, Duration::ZERO) && !company.must_yield(&b, Duration::ZERO));
+        let good = step * part;
+        for (now, yields) in [(good - Duration::from_millis(part.into()), true), (good, false)] {
+            company.saw(&a, Duration::ZERO, now - Duration::from_millis(1));
+            meet(&mut company, now);
+            assert_eq!(company.must_yield(&a, now), yields);
+        }
         // Over a long time it has its part.
-        let (mut held_up, all) = (Duration::ZERO, Duration::from_secs(1000));
-        for now in (0..).map(|n| step * n).take_while(|now| *now < all) {
-            let long = if company.must_yield("a", now) { Duration::ZERO } else { step };
+        let (begin, all) = (good, Duration::from_secs(1000));
+        let mut held_up = Duration::ZERO;
+        for now in (0..).map(|n| begin + step * n).take_while(|now| *now < begin + all) {
+            let long = if company.must_yield(&a, now) { Duration::ZERO } else { step };
             company.saw(&a, long, now);
+            meet(&mut company, now);
             held_up += long;
         }
-        let expected = all / PART;
-        assert!(held_up > expected - 2 * step && held_up < expected + AT_ONCE + 2 * step, "{held_up:?}");
-        company.saw(&"b".into(), Duration::ZERO, all * 2);
+        let expected = all / part;
+        assert!(held_up > expected - 2 * step && held_up < expected + at_once + 2 * step, "{held_up:?}");
+        company.saw(&owner("c", 1), Duration::ZERO, all * 3);
         assert_eq!(company.seen.len(), 1, "those who are gone are forgotten");
+    }
+
+    #[test]
+    fn nobody_owes_for_hours_nor_where_it_is_alone_and_weight_counts() {
+        let (a, heavy) = (owner("a", 1), owner("heavy", 10));
+        let (mut company, CompanyConfig { at_once, part, .. }) = company();
+        company.saw(&a, Duration::from_secs(3600), Duration::ZERO);
+        assert!(!company.must_yield(&a, Duration::ZERO), "nobody else is there");
+        company.saw(&heavy, at_once * 10, Duration::ZERO);
+        assert!(company.must_yield(&a, Duration::ZERO) && !company.must_yield(&heavy, Duration::ZERO));
+        company.saw(&heavy, at_once, Duration::ZERO);
+        assert!(company.must_yield(&heavy, Duration::ZERO));
+        let soon = at_once * (MOST - 1) * part;
+        for tenant in [&a, &heavy] {
+            company.saw(tenant, Duration::ZERO, soon);
+        }
+        assert!(!company.must_yield(&a, soon));
     }
 
     /// Steps of ten milliseconds, and one for each token of a prompt beyond `free`.
@@ -210,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_is_spare_is_found_and_followed() {
-        let mut spare = Spare::default();
+        let mut spare = Spare::new(CompanyConfig::default());
         assert_eq!(spare.tokens(), 0, "first it must be known what a step takes");
         assert!((3..=4).contains(&settle(&mut spare, 0)), "{spare:?}");
         assert!((23..=24).contains(&settle(&mut spare, 20)), "{spare:?}");
@@ -218,8 +272,19 @@ mod tests {
     }
 
     #[test]
+    fn steps_that_are_noticed_count_for_more() {
+        let mut spare = Spare::new(CompanyConfig::default());
+        let ms = Duration::from_millis;
+        assert_eq!(spare.held_up(1, ms(40)), ms(40), "nothing is known");
+        spare.measured(1, 0, ms(10));
+        let held_up = [12, 15, 40, 90].map(|took| spare.held_up(1, ms(took)));
+        assert_eq!(held_up, [2, 30, 30, 80].map(ms));
+        assert_eq!(spare.held_up(0, ms(40)), ms(40), "nothing goes on beside it");
+    }
+
+    #[test]
     fn where_a_token_takes_a_step_there_is_one_now_and_then() {
-        let mut spare = Spare::default();
+        let mut spare = Spare::new(CompanyConfig::default());
         let mut given = 0;
         for _ in 0..1000 {
             let tokens = spare.tokens();
@@ -232,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_step_that_took_less_than_it_can_is_no_reason_for_much_more() {
-        let mut spare = Spare::default();
+        let mut spare = Spare::new(CompanyConfig::default());
         spare.measured(1, 0, Duration::from_millis(10));
         spare.stepped(4);
         spare.measured(1, 4, Duration::from_millis(1));

@@ -79,15 +79,16 @@ impl Embeddings {
     }
 
     /// Takes out the request that is next: the one that was begun, or the one whose
-    /// owner is next.
-    fn take_next(&mut self, fair: &super::Fair) -> Option<(Request, u32)> {
+    /// owner is the next of those who are due.
+    fn take_next(&mut self, fair: &super::Fair, due: &[Owner]) -> Option<(Request, u32)> {
         if let Some(begun) = self.begun.take()
             && let Some(at) = self.requests.iter().position(|request| request.id == begun.request)
         {
             return Some((self.requests.remove(at)?, begun.computed));
         }
-        let first = fair.first(self.owners())?;
-        Some((self.requests.remove(first)?, 0))
+        let first = due.get(fair.first(due.iter())?)?;
+        let at = self.requests.iter().position(|request| request.owner == *first)?;
+        Some((self.requests.remove(at)?, 0))
     }
 
     /// Puts a request back to be the next one, with its first input as it is.
@@ -134,22 +135,32 @@ impl<C: Clock> Scheduler<C> {
         }
         let ids = placed.iter().filter_map(|share| self.sequences.get(&share.id));
         let others: Vec<Owner> = ids.map(|sequence| sequence.owner.clone()).collect();
-        let most = self.embeddings.pace.tokens_in(self.config.step_time).min(self.config.prefill_chunk.max(1));
+        let step_time = self.company.step_time(self.config.step_time, self.clock.now());
+        let most = self.embeddings.pace.tokens_in(step_time).min(self.config.prefill_chunk.max(1));
         self.embed(&others, most);
     }
 
     /// Computes inputs in the order of service, up to about `most` tokens, and at
     /// least a part of one, while somebody who waits for them has been served no more
-    /// than any of `others`. Whether anything was done.
+    /// than any of `others`, and need not wait for having held others up. Whether anything
+    /// was done.
     fn embed(&mut self, others: &[Owner], most: u32) -> bool {
         self.metrics.cancelled.inc_by(self.embeddings.drop_abandoned());
         let begin = self.clock.now();
         let mut done = 0;
         // Also where it is due to one who waits for what another one has begun: that
         // is at most an input, which is charged to who began it.
-        while done < most && self.embeddings.owners().any(|owner| self.fair.is_due(owner, others)) {
-            let Some((request, computed)) = self.embeddings.take_next(&self.fair) else { break };
+        loop {
+            let now = self.clock.now();
+            let may = |owner: &&Owner| self.fair.is_due(owner, others) && !self.must_wait(owner, now);
+            let due: Vec<Owner> = self.embeddings.owners().filter(may).cloned().collect();
+            if done >= most || due.is_empty() {
+                break;
+            }
+            let Some((request, computed)) = self.embeddings.take_next(&self.fair, &due) else { break };
+            let owner = request.owner.clone();
             done += self.embed_part(request, computed, most - done);
+            self.held_up_since(now, &owner);
         }
         self.embeddings.pace.measured(done as usize, self.clock.now().saturating_sub(begin));
         done > 0

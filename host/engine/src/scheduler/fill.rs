@@ -16,13 +16,8 @@ use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::options::Tenant;
 
-/// A run with more tokens than this to decode waits its turn as a prompt does: it
-/// was parked or given tokens, and must not make the others' step long.
-const DECODE_TOKENS: u32 = 32;
-
-/// With several tenants about, a step with tokens of prompts takes one part in so many
-/// of what it may: whoever comes next waits for its end.
-const MIXED: u32 = 6;
+/// To copy the state of more tokens than this takes about as long as a step, or longer.
+const MUCH: u32 = 512;
 
 /// A share of the batch as it was filled.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +45,9 @@ impl<C: Clock> Scheduler<C> {
             let of = |list: &[Candidate]| -> Vec<Candidate> {
                 list.iter().filter(|candidate| candidate.adapter == adapter).copied().collect()
             };
-            let plan = plan::plan(&of(&decodes), &of(&prompts), self.room(), &self.config);
+            let is_awaited = decodes.iter().any(|candidate| candidate.adapter != adapter);
+            let room = Room { is_awaited, ..self.room() };
+            let plan = plan::plan(&of(&decodes), &of(&prompts), room, &self.config);
             blocked.extend(plan.blocked);
             if !plan.shares.is_empty() {
                 self.adapter = adapter;
@@ -62,14 +59,12 @@ impl<C: Clock> Scheduler<C> {
 
     /// What the backend has to give in the next batch.
     fn room(&self) -> Room {
-        let step_time = match self.company.is_mixed(self.clock.now()) {
-            true => self.config.step_time / MIXED,
-            false => self.config.step_time,
-        };
+        let step_time = self.company.step_time(self.config.step_time, self.clock.now());
         Room {
             batch_tokens: self.limits.batch_tokens,
             prompt_tokens: self.pace.tokens_in(step_time),
             spare_tokens: self.spare.tokens(),
+            is_awaited: false,
             cells: self.cells.available(),
             sequences: self.available_sequences(),
         }
@@ -93,12 +88,11 @@ impl<C: Clock> Scheduler<C> {
                     Work::Prefill(prefill) => prefill.wait.queued.is_some(),
                     Work::Run(_) | Work::Idle => true,
                 };
-            let candidate =
-                Candidate { id, todo, cells: todo, placed, begun, yields: false, adapter: sequence.adapter };
-            let decodes_now = placed && todo <= DECODE_TOKENS;
+            let adapter = sequence.adapter;
+            let candidate = Candidate { id, todo, cells: todo, placed, begun, yields: false, copies: false, adapter };
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {
-                Work::Run(run) if todo > 0 && may_decode && run.outbox.has_room() => match decodes_now {
+                Work::Run(run) if todo > 0 && may_decode && run.outbox.has_room() => match sequence.decodes() {
                     true => (&mut decodes, run.wait.since),
                     false => (&mut waiting, run.wait.since),
                 },
@@ -109,16 +103,16 @@ impl<C: Clock> Scheduler<C> {
             list.push((since, Waiting { owner, tokens: todo, item: candidate }));
         }
         let now = self.clock.now();
-        let is_mixed = self.company.is_mixed(now);
         for (_, waiting) in &mut waiting {
-            waiting.item.yields = is_mixed && self.company.must_yield(&waiting.owner.tenant.name, now);
+            waiting.item.yields = self.company.must_yield(&waiting.owner, now);
         }
         let decodes = self.in_turn(decodes);
         let mut waiting = self.in_turn(waiting);
         for candidate in &mut waiting {
             // What is known need not be computed, but takes its cells.
-            let known = u32::try_from(self.known(candidate.id)).unwrap_or(0);
-            candidate.todo = candidate.todo.saturating_sub(known).max(1);
+            let known = self.known(candidate.id);
+            candidate.todo = candidate.todo.saturating_sub(known.tokens).max(1);
+            candidate.copies = known.is_in_ram && known.tokens > MUCH;
         }
         (decodes, waiting)
     }

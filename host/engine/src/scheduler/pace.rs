@@ -9,12 +9,19 @@ use std::time::Duration;
 
 /// Batches of fewer tokens say little about what one more of a prompt would cost.
 const TELLING: u32 = 8;
-/// The least that a prompt is given in a step, however slow the machine is.
+/// The least that a prompt is given in a step, however slow the machine is. Every other
+/// step that is kept to it has twice as much: of batches that are all alike nobody knows
+/// what more would cost.
 const LEAST: u32 = 16;
 /// What a prompt is given while nothing is known.
 const FIRST: u32 = 64;
 /// How much of the estimate the latest batch makes up.
 const WEIGHT: f64 = 0.3;
+/// How far batches must be from their average, as a part of it, to tell what one more
+/// token costs,
+const UNLIKE: f64 = 0.2;
+/// and the least that it is taken to cost, as a part of the average of all.
+const CHEAPEST: f64 = 0.25;
 /// The largest batch whose cost is kept by itself.
 const LARGEST: u32 = 64;
 /// After so many batches a size that did not come again is forgotten: it may have
@@ -29,8 +36,8 @@ pub(super) fn toward(before: f64, now: f64) -> f64 {
 /// Measures batches.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Seconds a token of a prompt, once known.
-    token: Option<f64>,
+    /// What batches with prompts take.
+    prompts: Line,
     /// Seconds of small batches by their size.
     sizes: BTreeMap<u32, Measured>,
     /// Batches so far.
@@ -56,19 +63,32 @@ impl Pace {
             self.sizes.insert(tokens, Measured { seconds, at: self.batches });
         }
         if tokens >= TELLING {
-            let now = took / f64::from(tokens);
-            self.token = Some(self.token.map_or(now, |before| toward(before, now)));
+            self.prompts.measured(f64::from(tokens), took);
         }
     }
 
-    /// How many tokens of prompts a batch may have so that its step takes about
-    /// so long.
+    /// How many tokens of prompts a batch may have so that its step takes about so long,
+    /// or, where that is longer, twice what any batch takes: with smaller ones prompts
+    /// would take for ever, and steps hardly less.
     pub(super) fn tokens_in(&self, time: Duration) -> u32 {
-        match self.token {
-            Some(token) if token > 0.0 => ((time.as_secs_f64() / token) as u32).max(LEAST),
-            Some(_) => u32::MAX,
-            None => FIRST,
+        let Some((batch, token)) = self.prompts.costs() else { return FIRST };
+        if token <= 0.0 {
+            return u32::MAX;
         }
+        let tokens = ((time.as_secs_f64() - batch).max(batch) / token) as u32;
+        match tokens > LEAST {
+            true => tokens,
+            false if self.batches.is_multiple_of(2) => LEAST,
+            false => 2 * LEAST,
+        }
+    }
+
+    /// What a batch of so many tokens takes at the least, in seconds: as
+    /// [`Pace::cost`], or what the largest takes that was measured.
+    pub(super) fn least(&self, tokens: u32) -> Option<f64> {
+        let oldest = self.batches.saturating_sub(MEMORY);
+        let (largest, _) = self.sizes.iter().rev().find(|(_, known)| known.at >= oldest)?;
+        self.cost(tokens.min(*largest))
     }
 
     /// What a batch of so many tokens takes, in seconds: measured, or on the line
@@ -87,11 +107,45 @@ impl Pace {
             // Larger than all: each further token costs what one of a prompt does,
             // or as much as those before.
             (Some((low, seconds)), None) => {
-                seconds + f64::from(tokens - low) * self.token.unwrap_or(seconds / f64::from(low))
+                let token = self.prompts.costs().map_or(seconds / f64::from(low), |(_, token)| token);
+                seconds + f64::from(tokens - low) * token
             }
             (None, None) => return None,
         };
         (cost > 0.0).then_some(cost)
+    }
+}
+
+/// The line that comes closest to what was measured lately: what a batch takes by itself,
+/// and what each token adds. Threads that wait for each other, or weights that must be read
+/// once, make the first large.
+#[derive(Debug, Default)]
+struct Line {
+    /// Averages of tokens and seconds, of the square of the one and of their product. None:
+    /// nothing was measured.
+    means: Option<[f64; 4]>,
+}
+
+impl Line {
+    fn measured(&mut self, tokens: f64, seconds: f64) {
+        let now = [tokens, seconds, tokens * tokens, tokens * seconds];
+        self.means = Some(self.means.map_or(now, |mut means| {
+            means.iter_mut().zip(now).for_each(|(mean, now)| *mean = toward(*mean, now));
+            means
+        }));
+    }
+
+    /// Seconds of a batch by itself, and of each token. None while nothing is known.
+    fn costs(&self) -> Option<(f64, f64)> {
+        let [tokens, seconds, squares, products] = self.means?;
+        let average = seconds / tokens;
+        let variance = squares - tokens * tokens;
+        // From batches that are nearly alike nothing follows but the average.
+        if variance < (UNLIKE * tokens).powi(2) {
+            return Some((0.0, average));
+        }
+        let token = ((products - tokens * seconds) / variance).clamp(CHEAPEST * average, average);
+        Some((seconds - token * tokens, token))
     }
 }
 
@@ -111,8 +165,41 @@ mod tests {
             pace.measured(32, Duration::from_millis(32));
         }
         assert!((295..=301).contains(&pace.tokens_in(Duration::from_millis(300))));
-        pace.measured(512, Duration::from_secs(1000));
-        assert_eq!(pace.tokens_in(Duration::from_millis(300)), LEAST);
+        for _ in 0..50 {
+            pace.measured(512, Duration::from_secs(1000));
+        }
+        let tokens = [0, 1].map(|_| {
+            pace.measured(1, Duration::from_secs(1));
+            pace.tokens_in(Duration::from_millis(300))
+        });
+        assert_eq!(tokens.iter().sum::<u32>(), 3 * LEAST, "{tokens:?}");
+    }
+
+    /// Gives batches as many tokens as are said to fit, where each takes `batch` and `token`
+    /// for each of its tokens, and tells how many those are in the end.
+    fn settle(pace: &mut Pace, time: Duration, batch: Duration, token: Duration) -> u32 {
+        let mut all = Vec::new();
+        for _ in 0..200 {
+            let tokens = pace.tokens_in(time).min(2048);
+            pace.measured(tokens as usize, batch + token * tokens);
+            all.push(tokens);
+        }
+        all[150..].iter().sum::<u32>() / 50
+    }
+
+    #[test]
+    fn what_a_batch_takes_by_itself_does_not_make_it_small() {
+        let mut pace = Pace::default();
+        let ms = Duration::from_millis;
+        let fits = settle(&mut pace, ms(50), Duration::ZERO, ms(1));
+        assert!((45..=50).contains(&fits), "{fits}");
+        // Suddenly somebody else has the machine: threads wait for each other.
+        let fits = settle(&mut pace, ms(50), ms(700), ms(1));
+        assert!(fits > 200, "as long as a batch takes anyway, or nearly: {fits}");
+        let fits = settle(&mut pace, ms(50), Duration::ZERO, ms(1));
+        assert!((45..=50).contains(&fits), "{fits}");
+        let fits = settle(&mut pace, ms(50), Duration::ZERO, ms(20));
+        assert!(fits <= 24, "each token costs: {fits}");
     }
 
     #[test]
@@ -123,6 +210,8 @@ mod tests {
         assert_eq!(pace.cost(3), Some(0.03), "as dear as those before");
         pace.measured(5, Duration::from_millis(18));
         assert!((pace.cost(3).unwrap() - 0.014).abs() < 1e-9);
+        assert!((pace.least(3).unwrap() - 0.014).abs() < 1e-9);
+        assert!((pace.least(9).unwrap() - 0.018).abs() < 1e-9);
         pace.measured(512, Duration::from_millis(512));
         assert!((pace.cost(7).unwrap() - 0.020).abs() < 1e-9, "further tokens cost what a prompt's do");
         for _ in 0..MEMORY {

@@ -16,6 +16,15 @@ use crate::command::SessionId;
 /// cells by 256, so fewer would gain nothing.
 const IDLE_CELLS: u32 = 512;
 
+/// What is known of the state of a session that has no sequence.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    /// The state of how many of its first tokens.
+    pub(super) tokens: u32,
+    /// Whether it must be copied into cells.
+    pub(super) is_in_ram: bool,
+}
+
 impl<C: Clock> Scheduler<C> {
     /// Sequences that can be had: free ones and those of the prefix cache.
     pub(super) fn available_sequences(&self) -> u32 {
@@ -91,12 +100,17 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// How much of a session without a sequence is known.
-    pub(super) fn known(&mut self, id: SessionId) -> usize {
-        let Some(sequence) = self.sequences.get(&id).filter(|sequence| sequence.seq.is_none()) else { return 0 };
-        match &sequence.snapshot {
-            Some(snapshot) => (snapshot.len as usize).min(sequence.tokens.len().saturating_sub(1)),
-            None => self.hit(id).map_or(0, |hit| hit.len),
+    pub(super) fn known(&mut self, id: SessionId) -> Known {
+        let unplaced = self.sequences.get(&id).filter(|sequence| sequence.seq.is_none());
+        let Some(sequence) = unplaced else { return Known::default() };
+        let count = |tokens: usize| u32::try_from(tokens).unwrap_or(0);
+        if let Some(snapshot) = &sequence.snapshot {
+            let tokens = snapshot.len.min(count(sequence.tokens.len().saturating_sub(1)));
+            return Known { tokens, is_in_ram: true };
         }
+        let Some(hit) = self.hit(id) else { return Known::default() };
+        let is_in_ram = self.prefixes.get(hit.id).is_some_and(|entry| matches!(entry.kept, Kept::InRam(_)));
+        Known { tokens: count(hit.len), is_in_ram }
     }
 
     /// The beginning of a session in the prefix cache, the last token left out:
@@ -124,7 +138,7 @@ impl<C: Clock> Scheduler<C> {
             Some(_) => return true,
             None => return false,
         }
-        if !self.place_afresh(id) {
+        if !self.holding_up(id, |scheduler| scheduler.place_afresh(id)) {
             return false;
         }
         let now = self.clock.now();

@@ -2,7 +2,8 @@
 //!
 //! Running generations come first, so that nobody's stream waits for somebody
 //! else's prompt; prompts fill the rest, in the order of service, and beside running
-//! generations only in chunks.
+//! generations only in chunks. Those of a tenant that has held others up for long enough
+//! come last, and have what the step can spare (see [`super::company`]).
 
 use crate::command::SessionId;
 use crate::config::EngineConfig;
@@ -22,6 +23,8 @@ pub(super) struct Candidate {
     pub(super) begun: bool,
     /// Whether it is a prompt whose tenant has held others up enough.
     pub(super) yields: bool,
+    /// Whether much of its state is to be copied before it goes on. All wait for that.
+    pub(super) copies: bool,
     /// The adapter it is computed with.
     pub(super) adapter: Option<usize>,
 }
@@ -34,6 +37,8 @@ pub(super) struct Room {
     pub(super) prompt_tokens: u32,
     /// Those of them for candidates that yield.
     pub(super) spare_tokens: u32,
+    /// Whether somebody waits for the end of the step who is not in it.
+    pub(super) is_awaited: bool,
     pub(super) cells: u32,
     pub(super) sequences: u32,
 }
@@ -96,7 +101,7 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
     let mut closed = false;
     // Those that yield come last.
     let (first, last): (Vec<&Candidate>, Vec<&Candidate>) = prompts.iter().partition(|candidate| !candidate.yields);
-    let mut is_shared = !plan.shares.is_empty();
+    let mut is_shared = room.is_awaited || !plan.shares.is_empty();
     for candidate in first.into_iter().chain(last) {
         if (closed && !candidate.begun) || (!candidate.placed && room.sequences == 0) {
             plan.blocked.push(candidate.id);
@@ -106,6 +111,8 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
             break;
         }
         let (left, of) = match candidate.yields {
+            // That would hold up others for longer than its tokens.
+            true if is_shared && candidate.copies => (0, Of::Spare),
             true if is_shared => (room.spare_tokens.min(tokens_left), Of::Spare),
             // Nobody else waits for the step.
             true | false => (tokens_left, Of::Prompt),
@@ -146,14 +153,24 @@ mod tests {
     use super::*;
 
     fn candidate(id: u64, todo: u32) -> Candidate {
-        Candidate { id: SessionId(id), todo, cells: todo, placed: false, begun: false, yields: false, adapter: None }
+        Candidate {
+            id: SessionId(id),
+            todo,
+            cells: todo,
+            placed: false,
+            begun: false,
+            yields: false,
+            copies: false,
+            adapter: None,
+        }
     }
 
     fn shares(plan: &Plan) -> Vec<(u64, u32)> {
         plan.shares.iter().map(|s| (s.id.0, s.tokens)).collect()
     }
 
-    const ROOM: Room = Room { batch_tokens: 64, prompt_tokens: 64, spare_tokens: 3, cells: 1000, sequences: 8 };
+    const ROOM: Room =
+        Room { batch_tokens: 64, prompt_tokens: 64, spare_tokens: 3, is_awaited: false, cells: 1000, sequences: 8 };
 
     fn config() -> EngineConfig {
         EngineConfig { prefill_chunk: 16, ..EngineConfig::default() }
@@ -181,6 +198,13 @@ mod tests {
         let made = plan(&[], &[yields(2, 5), yields(3, 90)], ROOM, &config());
         assert_eq!(shares(&made), [(2, 5), (3, 59)]);
         assert!(made.blocked.is_empty(), "there are cells for it");
+        let made = plan(&[], &[yields(2, 5), yields(3, 90)], Room { is_awaited: true, ..ROOM }, &config());
+        assert_eq!(shares(&made), [(2, 3)], "beside those of another adapter as well");
+        let copies = Candidate { copies: true, ..yields(2, 5) };
+        let made = plan(&[candidate(1, 1)], &[copies, yields(3, 5)], ROOM, &config());
+        assert_eq!(shares(&made), [(1, 1), (3, 3)]);
+        let made = plan(&[], &[copies, yields(3, 5)], ROOM, &config());
+        assert_eq!(shares(&made), [(2, 5), (3, 5)]);
         let made = plan(&[candidate(1, 1)], &[yields(2, 40)], Room { prompt_tokens: 2, ..ROOM }, &config());
         assert_eq!(shares(&made), [(1, 1), (2, 2)]);
         let made = plan(&[candidate(1, 1)], &[yields(2, 40)], Room { cells: 0, ..ROOM }, &config());

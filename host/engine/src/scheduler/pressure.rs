@@ -3,7 +3,6 @@
 //! Nothing is dropped silently: work waits and gives way to other work, then a run
 //! is ended as preempted, or a request is refused as busy.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::sequence::{Sequence, Wait, Work};
@@ -12,6 +11,9 @@ use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::error::Error;
 use crate::options::Finish;
+
+/// After so long it is looked again whether a copy that waits may be made.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl<C: Clock> Scheduler<C> {
     /// Ends what has passed its deadline or waited too long, and hands over
@@ -90,20 +92,16 @@ impl<C: Clock> Scheduler<C> {
     /// Called when some of what was asked for could not be put into a batch: parks somebody
     /// for it. Whether others than planned are to go into the batch.
     ///
-    /// Those in the batch wait meanwhile, as long as it takes to copy a state: that is
-    /// among what a tenant [may hold others up](super::company) with.
+    /// Those in the batch wait meanwhile, as long as it takes to copy a state. So it is
+    /// not done for who [has held others up enough](super::company); and who is parked pays
+    /// for it, since it held more than its share.
     pub(super) fn make_way(&mut self, blocked: &[SessionId], now: Duration) -> bool {
-        let is_mixed = self.company.is_mixed(now);
-        let needy = blocked.iter().filter_map(|id| self.sequences.get(id)).find(|sequence| {
-            !is_mixed || !sequence.is_prompt() || !self.company.must_yield(&sequence.owner.tenant.name, now)
-        });
-        let Some(needy) = needy.map(|sequence| Arc::clone(&sequence.owner.tenant.name)) else { return false };
-        let changed = !self.park_an_idle_one() && self.change_turns(blocked, now);
-        if is_mixed {
-            let end = self.clock.now();
-            self.company.saw(&needy, end.saturating_sub(now), end);
-        }
-        changed
+        let may_have = |id: &SessionId| {
+            let sequence = self.sequences.get(id);
+            sequence.is_some_and(|sequence| sequence.decodes() || !self.company.must_yield(&sequence.owner, now))
+        };
+        let needy: Vec<SessionId> = blocked.iter().copied().filter(may_have).collect();
+        !needy.is_empty() && !self.park_an_idle_one() && self.change_turns(&needy, now)
     }
 
     /// Notes that work lacks cells or a sequence.
@@ -235,7 +233,9 @@ impl<C: Clock> Scheduler<C> {
                 [blocked, run.deadline, run.outbox.due_at()].into_iter().flatten().min()
             }
         });
-        times.min().map(|at| at.saturating_sub(now))
+        // Nobody tells when a copy may be made.
+        let copies = (!self.copies.is_empty()).then_some(now + LOOK_AGAIN);
+        times.chain(copies).min().map(|at| at.saturating_sub(now))
     }
 
     /// Takes back what a session was given last: it holds `before` tokens again.

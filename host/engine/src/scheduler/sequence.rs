@@ -18,6 +18,10 @@ use crate::sampling::Sampler;
 use crate::text::{Pushed, TextAssembler};
 use crate::{SeqId, Token};
 
+/// A run with more tokens than this to decode waits its turn as a prompt does: it
+/// was parked or given tokens, and must not make the others' step long.
+const DECODE_TOKENS: usize = 32;
+
 /// A session: its tokens, how many of them the backend holds, and what is being
 /// done with it.
 pub(super) struct Sequence {
@@ -261,6 +265,12 @@ impl Sequence {
             Work::Run(run) => &run.draft.tokens,
             Work::Idle | Work::Prefill(_) => &[],
         }
+    }
+
+    /// Whether it goes on with a run by few tokens, and is not a prompt, nor waits for a
+    /// place, nor was given many tokens: what others in a batch can put up with.
+    pub(super) fn decodes(&self) -> bool {
+        matches!(self.work, Work::Run(_)) && self.seq.is_some() && self.todo() <= DECODE_TOKENS
     }
 
     /// Whether a prompt of it is being computed.

@@ -1,6 +1,5 @@
 //! Decoding a batch and handing out what it gave.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,7 +8,6 @@ use super::Scheduler;
 use super::fill::Placed;
 use super::guide::{Guide, Word};
 use super::guided::PATIENCE;
-use super::plan::Of;
 use super::sequence::{Answer, Prefill, Run, Sequence, Work};
 use super::speculate::Draft;
 use crate::Token;
@@ -114,31 +112,6 @@ fn nothing_to_choose(mask: Option<&TokenMask>) -> Error {
 }
 
 impl<C: Clock> Scheduler<C> {
-    /// Notes who was at work in the batch that was decoded, who held others up, and what
-    /// there was to spare.
-    fn note_company(&mut self, placed: &[Placed], took: Duration, now: Duration) {
-        let mut tenants: BTreeMap<Arc<str>, bool> = BTreeMap::new();
-        for share in placed {
-            let Some(sequence) = self.sequences.get(&share.id) else { continue };
-            let has_prompts = tenants.entry(Arc::clone(&sequence.owner.tenant.name)).or_default();
-            *has_prompts |= share.of == Of::Prompt;
-        }
-        let tokens = |of| placed.iter().filter(|share| share.of == of).map(|share| share.tokens).sum::<u32>();
-        let (prompts, spare) = (tokens(Of::Prompt), tokens(Of::Spare));
-        // With what was guessed.
-        let runs = u32::try_from(self.batch.len()).unwrap_or(u32::MAX).saturating_sub(prompts.saturating_add(spare));
-        let longer = took.saturating_sub(self.spare.without(runs));
-        let is_shared = tenants.len() > 1;
-        for (tenant, has_prompts) in &tenants {
-            let held_up = if is_shared && *has_prompts { longer } else { Duration::ZERO };
-            self.company.saw(tenant, held_up, now);
-        }
-        self.spare.stepped(spare);
-        if prompts == 0 && runs > 0 {
-            self.spare.measured(runs, spare, took);
-        }
-    }
-
     /// Decodes the batch that was filled with `placed`.
     pub(super) fn decode(&mut self, placed: &[Placed]) {
         let begin = self.clock.now();

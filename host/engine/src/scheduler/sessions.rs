@@ -168,7 +168,7 @@ impl<C: Clock> Scheduler<C> {
         }
         // Given back first: a state that is saved again needs its place once.
         let before = self.shelf.remove(&key);
-        let snapshot = self.snapshot(id);
+        let snapshot = self.holding_up(id, |scheduler| scheduler.snapshot(id));
         let lacks_state = has_state && self.abilities.snapshot && snapshot.is_none();
         let charge = if lacks_state { None } else { self.charge(more as u64) };
         let (Some(charge), Some(sequence)) = (charge, self.sequences.get(&id)) else {

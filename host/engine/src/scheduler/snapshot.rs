@@ -165,7 +165,7 @@ impl<C: Clock> Scheduler<C> {
     /// Moves a session's state out of its cells into RAM. False: there is no
     /// room, and nothing has changed.
     pub(super) fn park(&mut self, id: SessionId) -> bool {
-        let Some(snapshot) = self.snapshot(id) else { return false };
+        let Some(snapshot) = self.holding_up(id, |scheduler| scheduler.snapshot(id)) else { return false };
         let Some(mut sequence) = self.sequences.remove(&id) else { return false };
         if sequence.seq.is_some() {
             let (logits, pure) = (sequence.logits.take(), sequence.pure);

@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::sync::oneshot::{self, Receiver};
 
 use super::{Progress, Scheduler};
+use crate::affinity::Affinity;
 use crate::backend::DecodeError;
 use crate::clock::ManualClock;
 use crate::command::{Command, NewSession, Seat, SessionId, SessionState};
@@ -52,8 +53,10 @@ impl Bench {
         let steps = Arc::new(AtomicU64::new(0));
         let model = fake.load();
         let backend = Box::new(fake.backend());
+        let affinity = Affinity::of_this_thread();
+        let steps_too = Arc::clone(&steps);
         let scheduler =
-            Scheduler::new(backend, model.tokenizer, config, metrics.clone(), Arc::clone(&steps), clock.clone());
+            Scheduler::new(backend, model.tokenizer, config, metrics.clone(), steps_too, clock.clone(), affinity);
         Self { scheduler, fake, clock, metrics, next: 0, steps }
     }
 
@@ -68,6 +71,8 @@ impl Bench {
         });
         let ticking = clock.clone();
         fake.before_embedding = Arc::new(move |part| ticking.advance(token * u32::try_from(part.len()).unwrap()));
+        let ticking = clock.clone();
+        fake.before_copy = Arc::new(move |tokens| ticking.advance(token / 64 * u32::try_from(tokens).unwrap()));
         let mut bench = Self::new(fake, config);
         bench.scheduler.clock = clock.clone();
         bench.clock = clock;

@@ -64,10 +64,23 @@ fn a_tenant_with_one_run_is_not_kept_out_by_one_with_many() {
     assert_eq!(bench.metrics.preempted.get(), 0);
 }
 
-/// Has `hog` begin one long prompt after another beside a run of somebody else, and gives
-/// the times of the steps, in milliseconds.
-fn times_beside_prompts_of(bench: &mut Bench, hog: &Tenant) -> Vec<u128> {
+/// Steps beside a run of the tenant `one`, with something done before each, and gives the
+/// times of the steps, in milliseconds.
+fn times_beside(bench: &mut Bench, mut before_each: impl FnMut(&mut Bench)) -> Vec<u128> {
     let run = runs(bench, &tenant("one", 1), Priority::Normal, 1);
+    let mut times = Vec::new();
+    for _ in 0..2000 {
+        before_each(bench);
+        let before = bench.clock.now();
+        count(bench, &[&run[0]], 1);
+        times.push((bench.clock.now() - before).as_millis());
+    }
+    times
+}
+
+/// Has `hog` begin one long prompt after another beside a run of somebody else. Gives the
+/// times of the steps, and how many prompts were computed.
+fn times_beside_prompts_of(bench: &mut Bench, hog: &Tenant) -> (Vec<u128>, usize) {
     let mut asked = 0;
     let mut prompt = |bench: &mut Bench| {
         let id = bench.open_for(hog.clone(), Priority::Normal);
@@ -76,36 +89,78 @@ fn times_beside_prompts_of(bench: &mut Bench, hog: &Tenant) -> Vec<u128> {
         let tokens = format!("{asked:04}").bytes().cycle().map(u32::from).take(600).collect();
         let (reply, result) = oneshot::channel();
         bench.scheduler.handle(Command::Prefill { id, tokens, reply });
-        result
+        (id, result)
     };
-    let mut reply = prompt(bench);
-    let mut times = Vec::new();
-    for _ in 0..2000 {
+    let (mut id, mut reply) = prompt(bench);
+    let mut done = 0;
+    let times = times_beside(bench, |bench| {
         if reply.try_recv().is_ok() {
-            reply = prompt(bench);
+            done += 1;
+            bench.close(id);
+            (id, reply) = prompt(bench);
         }
-        let before = bench.clock.now();
-        count(bench, &[&run[0]], 1);
-        times.push((bench.clock.now() - before).as_millis());
-    }
-    times
+    });
+    (times, done)
+}
+
+fn longer(times: &[u128], than: u128) -> usize {
+    times.iter().filter(|time| **time > than).count()
 }
 
 #[test]
 fn prompts_of_another_tenant_make_few_steps_long() {
     let mut bench = few_sequences(64);
-    let times = times_beside_prompts_of(&mut bench, &tenant("hog", 1));
-    let longer = |times: &[u128], than| times.iter().filter(|time| **time > than).count();
+    let (times, done) = times_beside_prompts_of(&mut bench, &tenant("hog", 1));
     // Ten without a prompt, sixteen with a chunk of one.
-    assert!(longer(&times[..20], 14) > 2, "the first prompt is computed soon: {times:?}");
-    assert!(longer(&times, 14) < times.len() / 20, "{times:?}");
-    assert!(longer(&times, 12) > times.len() * 8 / 10, "what is spare is used: {times:?}");
+    assert!(longer(&times[..20], 14) > 10, "the first prompts are computed soon: {times:?}");
+    let later = &times[200..];
+    assert!(longer(later, 15) <= later.len() / 100, "{times:?}");
+    assert!(longer(later, 12) > later.len() * 8 / 10, "what is spare is used: {times:?}");
+    assert!(done > 30, "600 tokens, some 14 of them in each step: {done}");
+}
+
+#[test]
+fn weight_lets_a_tenant_hold_others_up_for_longer() {
+    let [few, many] = [1, 10].map(|weight| {
+        let (times, _) = times_beside_prompts_of(&mut few_sequences(64), &tenant("hog", weight));
+        longer(&times, 15)
+    });
+    assert!(many > 4 * few, "{few} and {many} steps");
+}
+
+#[test]
+fn copies_of_states_of_another_tenant_make_few_steps_long() {
+    let mut bench = few_sequences(64);
+    let hog = tenant("hog", 1);
+    let id = bench.open_for(hog.clone(), Priority::Normal);
+    let mut filled = bench.prefill(id, 32_000);
+    bench.until(|_| filled.try_recv().is_ok());
+    let (mut saving, mut saved) = (None, 0);
+    let save = |bench: &mut Bench, saving: &mut Option<oneshot::Receiver<Result<(), Error>>>, saved: &mut usize| {
+        if saving.as_mut().is_some_and(|saving| saving.try_recv().is_err()) {
+            return;
+        }
+        *saved += usize::from(saving.is_some());
+        let (reply, result) = oneshot::channel();
+        bench.scheduler.handle(Command::Save { id, name: "n".into(), reply });
+        *saving = Some(result);
+    };
+    let times = times_beside(&mut bench, |bench| save(bench, &mut saving, &mut saved));
+    assert!(longer(&times, 50) <= times.len() / 100, "a hundred each: {times:?}");
+    assert!((5..=15).contains(&saved), "{saved}");
+    // The run is over.
+    bench.close(SessionId(2));
+    for _ in 0..100 {
+        save(&mut bench, &mut saving, &mut saved);
+        bench.scheduler.step();
+    }
+    assert!(saved > 100, "nobody waits for it: {saved}");
 }
 
 #[test]
 fn a_tenant_waits_for_its_own_prompts() {
     let mut bench = few_sequences(64);
-    let times = times_beside_prompts_of(&mut bench, &tenant("one", 1));
+    let (times, _) = times_beside_prompts_of(&mut bench, &tenant("one", 1));
     assert!(times.iter().filter(|time| **time > 14).count() > times.len() * 9 / 10, "{times:?}");
 }
 
