@@ -65,9 +65,9 @@ fn variables_and_hosts(application: &Application, chosen: &Chosen, dotenv: &DotE
             None
         }
     };
-    let reachable = application.reachable();
+    let callable = hosts::Callable::of(application);
     for component in application.components.values() {
-        found.extend(hosts::check(component, values.as_ref(), &reachable));
+        found.extend(hosts::check(component, values.as_ref(), &callable));
     }
     found
 }
