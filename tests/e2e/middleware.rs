@@ -115,6 +115,12 @@ fn an_application_that_is_sent_has_the_middleware_that_is_sent_with_it() {
     assert!(status == 422 && refused.to_string().contains("only what was sent with it"), "{refused}");
     let (status, deployed) = deploy("{ component = \"loud\" }");
     assert_eq!(status, 201, "{deployed}");
+    // The record has what is asked for on the account of the component behind.
+    let imports = |id: &str| deployed["components"][id]["facts"]["imports"].to_string();
+    for import in ["wasi:http/handler@", "wasi:random/insecure-seed@"] {
+        assert!(imports("loud").contains(import), "{deployed}");
+    }
+    assert!(imports("hello").contains("wasi:random/insecure-seed@"), "{deployed}");
     assert_eq!(says(&host, "/loud/"), "HELLO FROM WASI 0.3\n");
     assert_eq!(says(&host, "/"), "Hello from WASI 0.3\n");
     // Composed again after a kill.

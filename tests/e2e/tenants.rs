@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nala_e2e::host::Host;
 use nala_e2e::keys::key;
 use nala_e2e::metrics::eventually;
-use nala_e2e::{chat, paths};
+use nala_e2e::{api, chat, paths};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -129,6 +129,26 @@ fn a_key_decides_whose_a_request_is_and_can_be_changed_while_the_host_serves() {
     for secret in [&mine, &second, &stored, &second_stored] {
         assert!(!log.contains(&secret[secret.len() - 32..]), "{log}");
     }
+}
+
+#[test]
+fn who_manages_the_host_can_be_changed_and_what_waits_for_a_start_is_told() {
+    let ((first, first_stored), (second, second_stored)) = (key(), key());
+    let config = |key: &str, rest: &str| format!("[admin]\nkeys = [{key:?}]\n{rest}\n[tenant.acme]\n");
+    let Shared { host, folder } = start(tempfile::tempdir().unwrap(), &config(&first_stored, ""));
+    let status = |key: &str| {
+        let url = format!("http://{}/v1/tenants", host.admin);
+        api::ask("GET", &url, key, "", b"").0
+    };
+    assert_eq!((status(&first), status(&second)), (200, 401));
+    let write = |text: String| fs::write(file(folder.path()), text).unwrap();
+    write(config(&second_stored, "[egress]\nprivate = [\"10.1.0.0/16\"]"));
+    eventually("the new key is known", Duration::from_secs(10), || status(&second) == 200);
+    assert_eq!(status(&first), 401);
+    eventually("the log", Duration::from_secs(10), || host.log().contains("[egress] has changed"));
+    write(config(&first_stored, "[egress]\nprivate = [\"8.8.8.8\"]"));
+    eventually("the mistake is told", Duration::from_secs(10), || host.log().contains("8.8.8.8"));
+    assert_eq!((status(&first), status(&second)), (401, 200));
 }
 
 /// A question behind a text of its own of some 250 tokens.

@@ -85,7 +85,7 @@ where
     // Bound first: a port that is taken should not cost the loading of a model.
     let Opened { tenancy, doors, keepers, admin_keys, registries, networks, state, follow, .. } = opened;
     let gate = match &doors {
-        Doors::Listen { .. } => Gate::of(admin_keys),
+        Doors::Listen { .. } => Gate::Keys(admin_keys),
         Doors::Link { .. } => Gate::Front,
     };
     let Entrances { server, admin, mut signals, place } = Entrances::open(doors, &args.http).await?;

@@ -21,15 +21,19 @@ use crate::error::HostError;
 /// Any error of a response body. It breaks the response off.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How many bytes, and for how long, the rest of a refused body is read, so
-/// that the client sees the answer and not a reset connection.
+/// How many bytes of the rest of a refused body are read, so that the client sees the
+/// answer and not a reset connection.
 const LINGER_BYTES: u64 = 64 * 1024 * 1024;
-const LINGER_TIME: Duration = Duration::from_secs(5);
-/// After so many bytes of it there is a pause: nobody wants them, and to take them in as
-/// fast as a client can send keeps a core from everybody else.
+/// How many of them are taken in a second: nobody wants them, and to take them in as fast as
+/// a client can send keeps a core from everybody else.
+const LINGER_RATE: u64 = 8 * 1024 * 1024;
+/// After so many bytes there is a pause.
 const LINGER_BURST: u64 = 256 * 1024;
-/// As long as a burst takes at eight mebibytes a second.
-const LINGER_PAUSE: Duration = Duration::from_millis(32);
+/// As long as a burst takes at that pace.
+const LINGER_PAUSE: Duration = Duration::from_millis(LINGER_BURST * 1000 / LINGER_RATE);
+/// For how long they are read: as long as all of them take at that pace, and half as long
+/// again, since bursts take their time as well as pauses.
+const LINGER_TIME: Duration = Duration::from_millis(LINGER_BYTES * 1500 / LINGER_RATE);
 
 /// Why a request body could not be read to its end.
 #[derive(Clone, Debug, thiserror::Error)]

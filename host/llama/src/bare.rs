@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use llama_cpp_2::model::LlamaModel;
 use llama_cpp_sys_2 as sys;
 use nala_engine::{BatchEntry, SeqId, Token};
 use thiserror::Error;
@@ -68,6 +69,9 @@ pub enum BareError {
 /// tokens of each, all streams in one batch, always the most likely token, past
 /// every end token.
 ///
+/// It runs on a thread of its own: the one that computes may be left with a single CPU,
+/// on which whatever its caller does next would run as well.
+///
 /// # Errors
 /// See [`BareError`].
 pub fn decode_loop(
@@ -81,8 +85,27 @@ pub fn decode_loop(
     let (model, _) = load::read(path, |_| {})?;
     let vocab = usize::try_from(model.vocab().n_tokens()).unwrap_or(0);
     fits(options, streams, prompt, n_new, vocab).map_err(BareError::Context)?;
-    let mut context =
-        Context::new(Arc::clone(&model), options, &Cpus::of_this_thread(options)).map_err(BareError::Context)?;
+    let work = Work { model, options: options.settled(), cpus: Cpus::of_this_thread(options), vocab };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("bare loop".to_owned());
+        let thread = thread.spawn_scoped(scope, || compute(&work, streams, prompt, n_new));
+        let thread = thread.map_err(|error| BareError::Context(format!("no thread can be started: {error}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// What is settled before the thread that computes begins.
+struct Work {
+    model: Arc<LlamaModel>,
+    options: LoadOptions,
+    cpus: Cpus,
+    vocab: usize,
+}
+
+fn compute(work: &Work, streams: u32, prompt: &[Token], n_new: u32) -> Result<BareRun, BareError> {
+    let Work { model, options, cpus, vocab } = work;
+    let vocab = *vocab;
+    let mut context = Context::new(Arc::clone(model), options, cpus).map_err(BareError::Context)?;
     let mut batch = Batch::new(options.batch_tokens)
         .ok_or_else(|| BareError::Context("not enough memory for a batch".to_owned()))?;
 

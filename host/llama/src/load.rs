@@ -27,7 +27,9 @@ const REASON: usize = 600;
 /// kernels are in RAM once: as rearranged, not in the file's form as well.
 ///
 /// `progress` is told the part that is loaded, from 0.0 to 1.0, on this thread.
-/// The context (the KV cells) is made later, by [`LoadedModel::backend`].
+/// The context (the KV cells) is made later, by [`LoadedModel::backend`], on a thread that is
+/// for nothing else: where threads are pinned ([`LoadOptions::pinning`]), it keeps to one CPU
+/// from then on, and so does what it starts.
 ///
 /// # Errors
 /// See [`LoadError`].

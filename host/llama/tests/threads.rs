@@ -9,6 +9,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use nala_engine::{BatchEntry, Pooling, SeqId};
+use nala_llama::bare::decode_loop;
 use nala_llama::{LoadOptions, Pinning, load};
 
 /// The CPUs that a thread may run on.
@@ -53,4 +54,16 @@ fn as_many_threads_as_cpus_have_one_each() {
     assert_eq!(each.len(), if granted == cpus { cpus } else { 1 }, "{kept:?} of {all}");
     let kept = kept_to("free", cpus, Pinning::Off);
     assert_eq!(kept, vec![all; threads]);
+}
+
+#[test]
+fn a_bare_loop_leaves_its_caller_all_cpus() {
+    let threads = NonZero::new(std::thread::available_parallelism().unwrap().get());
+    let options = LoadOptions { threads, pinning: Pinning::Auto, ..common::options() };
+    let all = cpus_of(Path::new("/proc/thread-self"));
+    let first = decode_loop(&common::model_path(), &options, 1, &[1, 2, 3], 4).unwrap();
+    assert_eq!(cpus_of(Path::new("/proc/thread-self")), all);
+    let second = decode_loop(&common::model_path(), &options, 1, &[1, 2, 3], 4).unwrap();
+    assert_eq!(cpus_of(Path::new("/proc/thread-self")), all);
+    assert_eq!(first.first_stream, second.first_stream);
 }

@@ -288,6 +288,8 @@ fn static_responses_are_checked() {
     }
     let private = "[[trigger.http]]\nroute = { private = true }\nstatic_response = { body = \"\" }";
     assert!(invalid(&small(private, "")).message.contains("private trigger"));
+    let middleware = format!("{ROUTE}static_response = {{}}\ndependencies.middleware = [{{ path = \"m.wasm\" }}]");
+    assert!(invalid(&small(&middleware, "")).message.contains("a static response goes through no middleware"));
     let ids = format!(
         "{ROUTE}id = \"a\"\nstatic_response = {{}}\n[[trigger.http]]\nroute = \"/\"\nid = \"a\"\nstatic_response = {{}}"
     );

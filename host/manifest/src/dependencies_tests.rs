@@ -141,6 +141,22 @@ fn middleware_is_read_and_checked() {
     }
 }
 
+#[test]
+fn middleware_that_nothing_would_go_through_is_refused() {
+    let private = |dependencies: &str| {
+        let route = "route = \"/...\"\n";
+        let text = manifest("");
+        assert!(text.contains(route), "{text}");
+        text.replacen(route, &format!("route = {{ private = true }}\n{dependencies}\n"), 1)
+            + "\n[[trigger.http]]\nroute = \"/...\"\ncomponent = \"b\"\n"
+    };
+    let parse = |text: String| Application::parse(&text, Path::new(""), None).map_err(|error| error.to_string());
+    let error = parse(private("dependencies.middleware = [{ path = \"m.wasm\" }]")).unwrap_err();
+    assert!(error.contains("a private trigger goes through no middleware"), "{error}");
+    assert!(error.contains("spin.toml:6:") && error.contains("remove `dependencies`"), "{error}");
+    assert_eq!(parse(private("dependencies.middleware = []")).map(drop), Ok(()));
+}
+
 proptest! {
     #[test]
     fn a_name_is_read_as_it_is_written(text in "[a-z]{1,3}(:[a-z]{1,3}(/[a-z]{1,3})?(@[0-9]\\.[0-9]\\.[0-9](-a)?)?)?") {

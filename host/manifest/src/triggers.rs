@@ -21,7 +21,8 @@ pub struct HttpTrigger {
     pub route: TriggerRoute,
     /// Who answers.
     pub answer: Answer,
-    /// What requests go through before the component, the outermost first.
+    /// What requests go through before the component, the outermost first. Private
+    /// triggers and static responses have none.
     pub middleware: Vec<Dependency>,
 }
 
@@ -126,7 +127,8 @@ fn trigger<'d>(
     table.get("executor").map(executor);
     let help = "write `route = \"/...\"` for all paths, or such as \"/chat\" or \"/files/...\"";
     let route = table.need("route", help).and_then(|node| route(node, routes));
-    let middleware = table.get("dependencies").map(|node| middleware(node, base)).unwrap_or_default();
+    let before = table.get("dependencies");
+    let middleware = before.map(|node| middleware(node, base)).unwrap_or_default();
     if let Some(node) = table.get("components")
         && !node.says_nothing()
     {
@@ -152,8 +154,18 @@ fn trigger<'d>(
             "give it a `route` with a path, or a `component`",
         );
     }
-    if let (false, Some(WrittenAnswer::Static(_))) = (middleware.is_empty(), &answer) {
-        return table.fail("a static response goes through no middleware", "remove `dependencies`");
+    // Nothing would go through it, and what was meant to guard the component would not.
+    if let Some(node) = before.filter(|_| !middleware.is_empty()) {
+        if let Some(WrittenAnswer::Static(_)) = &answer {
+            return node.fail("a static response goes through no middleware", "remove `dependencies`");
+        }
+        if let Some(TriggerRoute::Private) = &route {
+            return node.fail(
+                "what is asked of a private trigger goes through no middleware: the component itself is called",
+                "remove `dependencies`, or give the trigger a `route` with a path, which other components ask through \
+                 http://self.alt/",
+            );
+        }
     }
     Some(Written { id, route: route?, answer: answer?, middleware })
 }

@@ -2,6 +2,8 @@
 //!
 //! Rules: <https://spinframework.dev/dynamic-configuration#environment-variable-provider>.
 
+mod lines;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -27,8 +29,8 @@ impl DotEnv {
     /// Reads the file beside a manifest; where there is none, it says nothing.
     ///
     /// # Errors
-    /// It is there and cannot be read, or a line of it is wrong. The line is not shown: it
-    /// may be a secret.
+    /// It is there and cannot be read, a line of it is wrong, or one asks for something of
+    /// the environment. The line is not shown: it may be a secret.
     pub(crate) fn beside(manifest: &Path) -> Result<Self, Help> {
         let path = beside(manifest);
         let unreadable = |reason: String, help: &str| {
@@ -40,18 +42,7 @@ impl DotEnv {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable(error.to_string(), "make it readable, or remove it")),
         };
-        let mut values = BTreeMap::new();
-        for entry in dotenvy::from_read_iter(text.as_bytes()) {
-            let (name, value) = entry.map_err(|error| match error {
-                dotenvy::Error::LineParse(line, _) => {
-                    let number = text.find(line.as_str()).and_then(|at| text.get(..at));
-                    let number = number.map_or(0, |before| before.matches('\n').count()) + 1;
-                    unreadable(format!("line {number} is no NAME=VALUE"), "put values with spaces in quotes")
-                }
-                other => unreadable(other.to_string(), "make it readable, or remove it"),
-            })?;
-            values.insert(name, value);
-        }
+        let values = lines::read(&text).map_err(|wrong| unreadable(wrong.to_string(), wrong.help()))?;
         Ok(Self { values })
     }
 
@@ -83,11 +74,40 @@ mod tests {
 
     #[test]
     fn a_line_that_is_wrong_is_told_and_not_shown() {
-        let error = read("A=b\n\nSPIN_VARIABLE_KEY=se cret words\n").unwrap_err();
+        // The words stand in an earlier line as well, which is sound.
+        let error = read("A=b\nNOTES='se cret words'\n\nSPIN_VARIABLE_KEY=se cret words\n").unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("line 3 is no NAME=VALUE") && !text.contains("cret"), "{text}");
+        assert!(text.contains("line 4 is no NAME=VALUE") && !text.contains("cret"), "{text}");
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".env")).unwrap();
         assert!(DotEnv::beside(&folder.path().join("spin.toml")).is_err());
+    }
+    #[test]
+    fn nothing_comes_out_of_the_environment() {
+        // Any variable that is set does.
+        let (name, secret) = std::env::vars().find(|(name, value)| is_plain(name) && value.len() > 3).unwrap();
+        for value in [
+            format!("${{{name}}}"),
+            format!("${name}"),
+            format!("\"${{{name}}}\""),
+            format!("\"${name}\""),
+            format!("key-${{{name}}}"),
+            format!("'a'${name}"),
+            format!("$none_such${name}"),
+            format!("\\\\${name}"),
+        ] {
+            let error = read(&format!("A='b'\nSPIN_VARIABLE_KEY={value}\n")).unwrap_err();
+            let (text, help) = (error.to_string(), error.help);
+            assert!(text.contains("line 2 has a `$`") && help.contains("single quotes"), "{value}: {text} {help}");
+            assert!(!text.contains(&secret) && !text.contains(&name), "{value}: {text}");
+        }
+        for literal in [format!("'${{{name}}}'"), format!("\\${{{name}}}"), format!("\"\\${{{name}}}\"")] {
+            let said = read(&format!("SPIN_VARIABLE_KEY={literal}\n")).unwrap();
+            assert_eq!(said.variable("key"), Some(format!("${{{name}}}").into()), "{literal}");
+        }
+    }
+
+    fn is_plain(name: &str) -> bool {
+        name.len() > 2 && name.chars().all(|sign| sign.is_ascii_alphanumeric())
     }
 }

@@ -1,6 +1,6 @@
 //! Loads what a manifest describes, each thing once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -110,23 +110,32 @@ impl<'a> Loading<'a> {
         Arc::clone(&self.members)
     }
 
-    /// What is known of a component, for whoever has deployed it.
+    /// What is known of a component, for whoever has deployed it. Middleware runs on its
+    /// account and with what it is granted, so what that imports is told with it.
     pub(crate) fn facts(&mut self, id: &str) -> anyhow::Result<serde_json::Value> {
         let component = self.component(id)?;
-        let compiled = self.compiled(id, component)?;
+        let mut imports: BTreeSet<String> = self.compiled(id, component)?.imports().map(str::to_owned).collect();
+        let application = self.application;
+        let is_its = |trigger: &&HttpTrigger| trigger.answer.component() == Some(id) && has_middleware(trigger);
+        for trigger in application.triggers.iter().filter(is_its) {
+            imports.extend(self.compiled_behind(trigger, id, component)?.imports().map(str::to_owned));
+        }
         let limits = limits::of_request(Limits::default(), &component.limits);
         let limits: serde_json::Map<_, _> =
             limits.entries().map(|entry| (entry.name.to_owned(), entry.value.into())).collect();
+        // Their values are in the manifest, for those who may see them.
+        let environment: Vec<&String> = component.environment.keys().collect();
         let variables: Vec<&String> = component.variables.keys().collect();
         let hosts: Vec<String> =
             component.allowed_outbound_hosts.iter().map(|host| host.template.to_string()).collect();
         Ok(serde_json::json!({
-            "imports": compiled.imports().collect::<Vec<_>>(),
+            "imports": imports,
             "granted": {
                 "models": component.ai_models,
                 "key_value_stores": component.key_value_stores,
                 "allowed_outbound_hosts": hosts,
                 "variables": variables,
+                "environment": environment,
             },
             "limits": limits,
         }))

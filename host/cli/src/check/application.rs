@@ -65,9 +65,9 @@ fn variables_and_hosts(application: &Application, chosen: &Chosen, dotenv: &DotE
             None
         }
     };
-    let reachable = application.reachable();
+    let callable = hosts::Callable::of(application);
     for component in application.components.values() {
-        found.extend(hosts::check(component, values.as_ref(), &reachable));
+        found.extend(hosts::check(component, values.as_ref(), &callable));
     }
     found
 }
@@ -108,7 +108,12 @@ fn components(application: &Application, args: &CheckArgs, console: Console) -> 
         bar.inc(1);
     }
     for trigger in application.triggers.iter().filter(|trigger| !trigger.middleware.is_empty()) {
-        found.extend(middleware(&runtime, application, &code, trigger));
+        // What is wrong with the component alone was found before.
+        for one in middleware(&runtime, application, &code, trigger) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
     }
     bar.finish_and_clear();
     Ok(found)
@@ -174,7 +179,10 @@ fn middleware(runtime: &Runtime, application: &Application, code: &Code, trigger
         offer: Offer { models: !component.ai_models.is_empty(), renderer: component.renderer.is_some() },
         limits: of_request(Limits::default(), &component.limits),
     };
-    imports::refused(id, component, runtime.check(&compiled, &prospect)).into_iter().collect()
+    let mut found = imports::refused(id, component, runtime.check(&compiled, &prospect));
+    // What middleware inherits of the component, the component may not have.
+    found.extend(imports::empty(id, component, &compiled));
+    found
 }
 
 /// The Wasm of a component, with that of its dependencies.

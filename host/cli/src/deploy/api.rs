@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full};
 use nala_class::Door;
 use nala_deploy::{AppName, Component, Manifest, TenantName, Version};
 use nala_http::{AdminHandler, Handler, HostError, RequestBody, ResponseBody};
-use nala_tenant::{ClassName, KeyRing, Rejected, StoredKey, Tenant, Totals, json_lines};
+use nala_tenant::{ClassName, Rejected, Tenant, Totals, json_lines};
 
 use self::answers::{inspected, json, listed, problem};
 use self::asked::{Asked, Upload};
@@ -22,7 +22,7 @@ pub(crate) use self::pulls::Registries;
 use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
 use crate::classes::Classes;
-use crate::tenancy::{Tenancy, bearer};
+use crate::tenancy::{AdminKeys, Tenancy, bearer};
 
 /// In which the host in front tells a class's process who asks: the public part of a key.
 const OPERATOR: HeaderName = HeaderName::from_static("x-nala-operator");
@@ -30,21 +30,10 @@ const OPERATOR: HeaderName = HeaderName::from_static("x-nala-operator");
 /// Who may manage the host.
 pub(crate) enum Gate {
     /// Those with one of these keys.
-    Keys(KeyRing<()>),
+    Keys(AdminKeys),
     /// The host in front of this one, which nobody else reaches: it has seen the key, and
     /// keeps it to itself.
     Front,
-}
-
-impl Gate {
-    pub(crate) fn of(keys: Vec<StoredKey>) -> Self {
-        let mut ring = KeyRing::default();
-        for key in keys {
-            // One that is there twice is one key.
-            let _ = ring.add(key, ());
-        }
-        Self::Keys(ring)
-    }
 }
 
 /// Probes and metrics for everybody who reaches the listener, the rest for those with
@@ -93,7 +82,7 @@ impl Managed {
         let Some(key) = bearer(value) else {
             return Err(refused("missing_admin_key", "Send an admin key as `Authorization: Bearer nala_…`."));
         };
-        match keys.owner(key, SystemTime::now()) {
+        match keys.check(key, SystemTime::now()) {
             // `nala_ID_SECRET`: the ID is public.
             Ok(()) => Ok(key.split('_').nth(1).unwrap_or_default().to_owned()),
             Err(Rejected::Expired) => Err(refused("expired_admin_key", "This admin key has expired.")),

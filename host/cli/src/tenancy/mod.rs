@@ -1,5 +1,6 @@
 //! Whose a request is: the room for tenants, joined to the server.
 
+mod admins;
 mod collector;
 mod open;
 mod presented;
@@ -14,6 +15,7 @@ use http::{StatusCode, Uri};
 use nala_http::HostError;
 use nala_tenant::{ClassName, Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
 
+pub(crate) use admins::AdminKeys;
 pub(crate) use collector::TenantMetrics;
 pub(crate) use open::{Doors, Follow, Opened, networks};
 pub(crate) use presented::bearer;

@@ -9,11 +9,11 @@ use anyhow::Context;
 use nala_class::Link;
 use nala_egress::Networks;
 use nala_manifest::operator::{self, Class, Operator};
-use nala_tenant::{Books, ClassName, Directory, StoredKey, Totals};
+use nala_tenant::{Books, ClassName, Directory, Totals};
 use tokio_util::sync::CancellationToken;
 
-use super::Tenancy;
-use super::reload::{self, Reload};
+use super::reload::{self, AtStart, Reload};
+use super::{AdminKeys, Tenancy};
 use crate::args::ServeArgs;
 use crate::classes::{self, Keepers};
 use crate::console::{Console, Help};
@@ -46,7 +46,7 @@ pub(crate) struct Opened {
     /// Those processes, once there are any.
     pub(crate) keepers: Keepers,
     /// Who may manage the host.
-    pub(crate) admin_keys: Vec<StoredKey>,
+    pub(crate) admin_keys: AdminKeys,
     /// Out of which registries they may deploy.
     pub(crate) registries: Option<Registries>,
     /// Which addresses components may reach.
@@ -100,7 +100,7 @@ impl Opened {
                 doors: Doors::Listen { requests: args.listen.unwrap_or(LISTEN), admin: args.admin_listen },
                 classes: Vec::new(),
                 keepers: Keepers::default(),
-                admin_keys: Vec::new(),
+                admin_keys: AdminKeys::default(),
                 registries: None,
                 networks: Networks::default(),
                 state: args.state_dir.clone(),
@@ -131,21 +131,29 @@ impl Opened {
         let (books, totals) = state.as_deref().map(books).transpose()?.unzip();
         let files = operator.files().to_vec();
         let file = args.config.clone().unwrap_or_default();
+        let networks = networks(&file, &operator.egress)?;
+        let at_start = AtStart::of(&operator, networks.clone());
         let (roster, classes, registries) = match &doors {
             Doors::Listen { .. } => (operator.roster, operator.classes, Registries::open(&operator.registries)?),
             // What is in a registry is fetched in front, and sent.
             Doors::Link { class, .. } => (operator.roster.only(&class.name), Vec::new(), None),
         };
-        let networks = networks(&file, &operator.egress)?;
         let directory = super::directory(roster, &totals.unwrap_or_default());
-        let names = classes.iter().map(|class| class.name.clone()).collect();
-        let reload = Reload::new(&file, &files, Arc::clone(&directory), names, args.class.clone());
+        let admin_keys = AdminKeys::new(operator.admin_keys);
+        let reload = Reload {
+            path: file,
+            directory: Arc::clone(&directory),
+            admin_keys: admin_keys.clone(),
+            at_start,
+            only: args.class.clone(),
+            seen: reload::looks(&files),
+        };
         Ok(Self {
             tenancy: Tenancy::Declared(Arc::clone(&directory)),
             doors,
             classes,
             keepers: Keepers::default(),
-            admin_keys: operator.admin_keys,
+            admin_keys,
             registries,
             networks,
             state,

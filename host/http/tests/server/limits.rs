@@ -61,6 +61,17 @@ async fn a_client_that_sends_first_and_reads_later_still_sees_the_413() {
     assert!(client.rest().await.starts_with("HTTP/1.1 413"));
 }
 
+/// The rest is read at a pace, of which the time that it is read for must leave enough.
+#[tokio::test]
+async fn a_client_that_sends_far_too_much_still_sees_the_413() {
+    let server = start(HttpConfig::default(), handler_fn(echo_length)).await;
+    let len = HttpConfig::default().max_body_bytes + 50 * 1024 * 1024;
+    let mut client = Client::connect(server.addr).await;
+    client.send(format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {len}\r\n\r\n")).await;
+    client.send(vec![b'a'; usize::try_from(len).unwrap()]).await;
+    assert!(client.rest().await.starts_with("HTTP/1.1 413"));
+}
+
 #[tokio::test]
 async fn a_client_that_asks_first_is_refused_without_a_body() {
     let server = start(small(), handler_fn(echo_length)).await;
