@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use nala_e2e::api::ask;
 use nala_e2e::guests;
 use nala_e2e::host::Host;
+use nala_e2e::metrics::eventually;
 use serde_json::json;
 
 use crate::dependencies::check;
@@ -73,6 +75,8 @@ fn what_is_wrong_with_middleware_is_told_where_it_is_written() {
         ("{ path = \"old.wasm\" }", "old.wasm` hands no requests on"),
         ("{ path = \"hello.wasm\" }", "hello.wasm` hands no requests on"),
         ("{ path = \"spin.toml\" }", "cannot be composed"),
+        ("{ path = \"nowhere.wasm\" }", "there is no file"),
+        ("{ path = \".\" }", "there is no file"),
         ("{ component = \"none\" }", "there is no component `none`"),
         (
             "{ registry = \"127.0.0.1:1\", package = \"a:b\", version = \"1\" }",
@@ -89,6 +93,31 @@ fn what_is_wrong_with_middleware_is_told_where_it_is_written() {
     fs::write(folder.path().join("spin.toml"), text).unwrap();
     let (sound, text) = check(folder.path());
     assert!(!sound && text.contains("`hello` does not answer") && text.contains("same release of WASI"), "{text}");
+}
+
+#[test]
+fn a_component_has_one_account_whatever_trigger_its_requests_come_by() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "{ component = \"loud\" }");
+    fs::copy(guests::guest("host/wasm/guests", "capabilities-async"), folder.path().join("hello.wasm")).unwrap();
+    let limits = "[component.hello.tool.nala.limits]\ninstances = 1\nqueued = 0\n";
+    let text = fs::read_to_string(folder.path().join("spin.toml")).unwrap() + limits;
+    fs::write(folder.path().join("spin.toml"), text).unwrap();
+    let host = Host::start(["up".as_ref(), folder.path().join("spin.toml").as_os_str()]);
+    let ask = |path: &str| match ureq::get(host.url(path)).call() {
+        Ok(response) => response.status().as_u16(),
+        Err(ureq::Error::StatusCode(status)) => status,
+        Err(error) => panic!("{error}"),
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask("/waits?2000"));
+        eventually("the first request", Duration::from_secs(10), || {
+            host.metrics().text().lines().any(|line| line == "nala_wasm_instances 1")
+        });
+        assert_eq!(["/waits?1", "/loud/waits?1"].map(ask), [429, 429]);
+        assert_eq!(first.join().unwrap(), 200);
+    });
+    assert_eq!(ask("/loud/waits?1"), 200);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::range::{behind_nat64, canonical, grants, range};
 
@@ -26,6 +26,12 @@ pub enum NetworkError {
          for example 10.0.0.0/8; public addresses need no grant"
     )]
     NotSpecial(String),
+    /// It has bits behind its length.
+    #[error("{0:?} names an address in a network: write {1} for all of it, or the address alone")]
+    HostBits(String, IpNet),
+    /// It holds addresses of IPv4 as IPv6 has them, and others.
+    #[error("{0:?} is wider than the addresses of IPv4 that it holds: write networks of IPv4 as such (0.0.0.0/0)")]
+    Mapped(String),
     /// It is of a kind that no host has.
     #[error("{0:?} cannot be granted: no single host has such an address; for this machine write 127.0.0.1 or ::1")]
     NeverGranted(String),
@@ -57,9 +63,20 @@ impl Networks {
 
 fn network(entry: &str) -> Result<IpNet, NetworkError> {
     let entry = entry.trim();
-    parse_network(entry)
-        .or_else(|| entry.parse::<IpAddr>().ok().map(|address| IpNet::from(canonical(address))))
-        .ok_or_else(|| NetworkError::Malformed(entry.to_owned()))
+    if let Ok(address) = entry.parse::<IpAddr>() {
+        return Ok(IpNet::from(canonical(address)));
+    }
+    let written = entry.parse::<IpNet>().map_err(|_| NetworkError::Malformed(entry.to_owned()))?;
+    if written != written.trunc() {
+        return Err(NetworkError::HostBits(entry.to_owned(), written.trunc()));
+    }
+    let network = mapped(written.trunc());
+    let all = IpNet::V6(Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96));
+    // Addresses are looked up as those of IPv4 that they are, and would not be found.
+    if network.prefix_len() > 0 && network != all && network.contains(&all) {
+        return Err(NetworkError::Mapped(entry.to_owned()));
+    }
+    Ok(network)
 }
 
 fn grantable(entry: &str) -> Result<IpNet, NetworkError> {
@@ -74,11 +91,14 @@ fn grantable(entry: &str) -> Result<IpNet, NetworkError> {
 /// A CIDR, with the bits behind its length cleared, and with a network of
 /// mapped addresses as the network of IPv4 that it is.
 pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
-    let network = text.parse::<IpNet>().ok()?.trunc();
-    let IpNet::V6(v6) = network else { return Some(network) };
+    Some(mapped(text.parse::<IpNet>().ok()?.trunc()))
+}
+
+fn mapped(network: IpNet) -> IpNet {
+    let IpNet::V6(v6) = network else { return network };
     let mapped = v6.network().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
     let v4 = mapped.and_then(|(address, length): (Ipv4Addr, u8)| Ipv4Net::new(address, length).ok());
-    Some(v4.map_or(network, IpNet::V4))
+    v4.map_or(network, IpNet::V4)
 }
 
 #[cfg(test)]
@@ -97,6 +117,8 @@ mod tests {
             ("8.8.8.8", "no single private range"),
             ("::/0", "cannot be granted"),
             ("224.0.0.0/8", "cannot be granted"),
+            ("10.1.2.3/8", "write 10.0.0.0/8"),
+            ("::ffff:0:0/90", "networks of IPv4"),
         ] {
             match Networks::parse(&[entry], &[]) {
                 Ok(_) => assert_eq!(fix, "", "{entry} was taken"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::EgressError;
+use crate::error::{EgressError, Prohibited};
 use crate::owner::Owner;
 use crate::target::Route;
 
@@ -60,6 +60,9 @@ impl Notices {
     pub(crate) fn denied(&self, owner: &Owner, route: &Route, error: &EgressError) {
         let fix = match (error, route) {
             (EgressError::Denied(denial), _) => denial.to_string(),
+            (EgressError::AddressProhibited { why: Prohibited::ByOperator, .. }, _) => {
+                format!("{error}, by `refused` of [egress] in the server's configuration")
+            }
             (EgressError::AddressProhibited { address, .. }, Route::Outside(target)) => {
                 let by_address =
                     crate::target::Target { host: crate::target::Host::Address(*address), ..target.clone() };

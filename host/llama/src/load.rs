@@ -44,6 +44,14 @@ pub fn load(path: &Path, options: &LoadOptions, progress: impl FnMut(f32) + 'sta
     let adapters = adapters?;
     let vocabulary =
         Vocabulary::new(Arc::clone(&model)).ok_or_else(|| LoadError::NoVocabulary { path: path.to_path_buf() })?;
+    if let Some((threads, cpus)) = options.crowd() {
+        tracing::warn!(
+            threads,
+            cpus,
+            "more threads compute than there are CPUs for them; each step may take many times as long, since they wait \
+             for each other: leave out --threads to have one for each CPU"
+        );
+    }
     let (options, cpus, known) = (options.settled(), Cpus::of_this_thread(options), info.clone());
     Ok(LoadedModel {
         info,

@@ -232,6 +232,16 @@ impl LoadOptions {
     }
 }
 
+impl LoadOptions {
+    /// Where more threads are asked for than the process may use CPUs: how many, and how
+    /// many CPUs.
+    pub(crate) fn crowd(&self) -> Option<(usize, usize)> {
+        let threads = self.threads.max(self.batch_threads).map(NonZeroUsize::get)?;
+        let cpus = cpus();
+        (threads > cpus).then_some((threads, cpus))
+    }
+}
+
 /// The CPUs that the process may use.
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)

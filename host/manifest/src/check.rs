@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::application::Application;
 use crate::component::Component;
-use crate::dependencies::Provider;
+use crate::dependencies::{Dependency, Provider};
 use crate::diagnostic::{Diagnostic, Error, Severity};
 use crate::source::Source;
 
@@ -37,6 +37,7 @@ impl Application {
             Ok(application) => {
                 let mut diagnostics = application.warnings.clone();
                 diagnostics.extend(application.components.values().flat_map(of_component));
+                diagnostics.extend(application.triggers.iter().flat_map(|trigger| missing(&trigger.middleware)));
                 Ok(Checked { application: Some(application), diagnostics })
             }
             Err(Error::Invalid(found)) => {
@@ -58,13 +59,19 @@ fn of_component(component: &Component) -> Vec<Diagnostic> {
         };
         found.push(component.source_place.error(format!("there is no file {}", path.display()), help));
     }
-    found.extend(component.dependencies.values().filter_map(|dependency| match &dependency.from {
+    found.extend(missing(component.dependencies.values()));
+    found.extend(component.files.expand().err().map(|error| *error));
+    found
+}
+
+/// Dependencies or middleware whose files are not there.
+fn missing<'a>(all: impl IntoIterator<Item = &'a Dependency>) -> Vec<Diagnostic> {
+    let missing = all.into_iter().filter_map(|dependency| match &dependency.from {
         Provider::Path(path) if !path.is_file() => {
             let message = format!("there is no file {}", path.display());
             Some(dependency.place.error(message, "make it, or correct the path"))
         }
         _ => None,
-    }));
-    found.extend(component.files.expand().err().map(|error| *error));
-    found
+    });
+    missing.collect()
 }

@@ -1,18 +1,18 @@
-//! Reading the manifest's file.
+//! Reading files of text that come with an application.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest manifest that is read, in bytes.
+/// The largest file that is read, in bytes: more than any manifest has.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The text of the file at `path`.
 ///
 /// # Errors
 /// It is no regular file (a device has no end, and opening a pipe waits for
-/// whoever writes into it), too large to be a manifest, or cannot be read.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
+/// whoever writes into it), larger than a mebibyte, or cannot be read.
+pub fn read(path: &Path) -> io::Result<String> {
     let meta = fs::metadata(path)?;
     if meta.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder"));
@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
         let size = meta.len();
-        return Err(wrong(format!("this file has {size} bytes, but a manifest has at most {MAX_BYTES}")));
+        return Err(wrong(format!("this file has {size} bytes, and at most {MAX_BYTES} are read")));
     }
     Ok(text)
 }
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(read(&path).unwrap().len() as u64, MAX_BYTES);
         file.set_len(1 << 40).unwrap();
         let error = read(&path).unwrap_err().to_string();
-        assert!(error.contains("at most 1048576"), "{error}");
+        assert!(error.contains("and at most 1048576 are read"), "{error}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod build;
 mod check;
 mod component;
 mod diagnostic;
-mod file;
+pub mod file;
 mod hosts;
 mod limits;
 mod names;

@@ -61,13 +61,22 @@ pub struct Grant {
     pub capabilities: Capabilities,
 }
 
-/// Limits over all requests of a component, whosever they are.
+/// Limits over all requests of a component, whosever they are, with what those hold and
+/// have used. A clone shares it: who is granted one has one account with all others.
 #[derive(Debug, Clone)]
-pub struct SharedLimits(pub nala_tenant::Limits);
+pub struct SharedLimits(Arc<Tenant>);
+
+impl SharedLimits {
+    /// Limits with nothing held or used.
+    #[must_use]
+    pub fn new(limits: nala_tenant::Limits) -> Self {
+        Self(Tenant::within(limits))
+    }
+}
 
 impl Default for SharedLimits {
     fn default() -> Self {
-        Self(nala_tenant::Limits::unlimited())
+        Self::new(nala_tenant::Limits::unlimited())
     }
 }
 
@@ -279,7 +288,7 @@ impl Runtime {
             app: name.into(),
             account: Arc::new(Account::new(
                 grant.tenant.unwrap_or_else(|| Arc::clone(&self.owner)),
-                Tenant::within(grant.shared_limits.0),
+                grant.shared_limits.0,
                 name,
             )),
             limits: Arc::new(grant.limits),

@@ -37,10 +37,12 @@ impl DotEnv {
             let what = format!("{} cannot be read: {reason}", path.display());
             Help { what, help: help.to_owned() }
         };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match nala_manifest::file::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(unreadable(error.to_string(), "make it readable, or remove it")),
+            Err(error) => {
+                return Err(unreadable(error.to_string(), "make it a file of text that can be read, or remove it"));
+            }
         };
         let values = lines::read(&text).map_err(|wrong| unreadable(wrong.to_string(), wrong.help()))?;
         Ok(Self { values })
@@ -81,7 +83,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".env")).unwrap();
         assert!(DotEnv::beside(&folder.path().join("spin.toml")).is_err());
+        // Whoever opened a pipe would wait for a writer, and a device has no end.
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join(".env")).unwrap();
+        let error = DotEnv::beside(&folder.path().join("spin.toml")).unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
     }
+
     #[test]
     fn nothing_comes_out_of_the_environment() {
         // Any variable that is set does.

@@ -49,5 +49,5 @@ pub(super) fn of_component(set: &Set) -> SharedLimits {
             sums.set(rate, value);
         }
     }
-    SharedLimits(sums)
+    SharedLimits::new(sums)
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, HttpTrigger, TriggerRoute};
-use nala_wasm::{Compiled, Grant, Limits, Renderer, Source};
+use nala_wasm::{Compiled, Grant, Limits, Renderer, SharedLimits, Source};
 
 use super::{Described, Members, limits};
 use crate::answer::{Answering, Routes, Routing, Site};
@@ -25,6 +25,8 @@ pub(crate) struct Loading<'a> {
     compiled: BTreeMap<String, Compiled>,
     /// What triggers have that have middleware, by their names.
     behind: BTreeMap<String, Compiled>,
+    /// What all requests of a component may use, whatever trigger they come by.
+    shared_limits: BTreeMap<String, SharedLimits>,
     renderers: BTreeMap<String, Arc<Renderer>>,
     sites: BTreeMap<String, Arc<Site>>,
     /// The components, for each other.
@@ -42,6 +44,7 @@ impl<'a> Loading<'a> {
             application,
             compiled: BTreeMap::new(),
             behind: BTreeMap::new(),
+            shared_limits: BTreeMap::new(),
             renderers: BTreeMap::new(),
             sites: BTreeMap::new(),
             members: Arc::new(Members::new(described.scratch.clone())),
@@ -243,12 +246,13 @@ impl<'a> Loading<'a> {
     ) -> anyhow::Result<Arc<Site>> {
         let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
         let (models, withheld) = self.granted(component, models);
+        let shared = self.shared_limits.entry(id.to_owned());
         let grant = Grant {
             models,
             withheld,
             renderer,
             limits: limits::of_request(Limits::default(), &component.limits),
-            shared_limits: limits::of_component(&component.limits),
+            shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
             capabilities: self.described.capabilities(component)?,
             tenant: None,
         };

@@ -190,7 +190,7 @@ impl Follow {
 /// An entry cannot be used.
 pub(crate) fn networks(file: &Path, egress: &operator::Egress) -> Result<Networks, Help> {
     Networks::parse(&egress.private, &egress.refused).map_err(|error| Help {
-        what: format!("{}: [egress]: {error}", file.display()),
+        what: format!("[egress] of {}: {error}", file.display()),
         help: "write `private` and `refused` as lists of addresses and networks".to_owned(),
     })
 }
