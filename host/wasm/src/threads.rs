@@ -217,12 +217,9 @@ impl Drop for GuestThreads {
     }
 }
 
-/// On Linux niceness is the thread's own, whatever POSIX says (setpriority(2), "C
-/// library/kernel differences"). Where it cannot be had, guests run all the same.
+/// Where the system does not let them, guests run all the same.
 fn step_back() {
-    let own = rustix::process::getpriority_process(None);
-    let done = own.and_then(|own| rustix::process::setpriority_process(None, (own + NICENESS).min(19)));
-    if let Err(error) = done {
+    if let Err(error) = nala_machine::step_back(NICENESS) {
         tracing::debug!(%error, "the threads of guests do not step back behind others");
     }
 }
