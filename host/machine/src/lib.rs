@@ -1,5 +1,6 @@
 //! What this machine has, and what this process is granted of it: CPUs,
-//! memory, features, topology. And whom a thread leaves that to ([`step_back`]).
+//! memory, features, topology. And what a thread takes of that ([`ThreadClock`]), and
+//! whom it leaves it to ([`step_back`]).
 //!
 //! The machine is read from `/proc` and `/sys` through [`Filesystem`], so that
 //! each parser is tested on trees of other machines. A file that is missing or
@@ -17,7 +18,7 @@ pub use cpu::{Architecture, Cpu};
 pub use filesystem::{Filesystem, MemoryTree, RealFilesystem};
 pub use grant::{Affinity, CpuGrant, Quota, granted_cpus, granted_cpus_of};
 pub use memory::{HugePages, Memory, Resident};
-pub use thread::{niceness_behind, step_back};
+pub use thread::{ThreadClock, niceness_behind, step_back};
 pub use topology::Topology;
 
 use serde::Serialize;

@@ -1,7 +1,9 @@
-//! How far a thread steps back behind others.
+//! What a thread takes, and how far it steps back behind others.
 
 use std::io;
+use std::time::Duration;
 
+use nix::time::ClockId;
 use rustix::process::{getpid, getpriority_process, setpriority_process};
 
 /// The least that a thread can be favoured, as by nice(1).
@@ -33,8 +35,32 @@ pub fn niceness_behind(by: i32) -> io::Result<i32> {
     Ok(getpriority_process(Some(getpid()))?.saturating_add(by).min(LEAST))
 }
 
+/// The clock of a thread's CPU time, which all threads of the process can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadClock(ClockId);
+
+impl ThreadClock {
+    /// That of the calling thread.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        // As pthread_getcpuclockid(3) makes it: the complement of the thread's number, the
+        // bit that says it is one thread's, and CPUCLOCK_SCHED (include/linux/posix-timers_types.h).
+        let thread = rustix::thread::gettid().as_raw_pid();
+        Self(ClockId::from_raw((!thread << 3) | 0b110))
+    }
+
+    /// What the thread has used. None: it has ended, or the system does not tell.
+    #[must_use]
+    pub fn used(self) -> Option<Duration> {
+        nix::time::clock_gettime(self.0).ok().map(Duration::from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+
     use super::*;
 
     fn own() -> i32 {
@@ -58,5 +84,34 @@ mod tests {
         assert_eq!((first, second), ((process + 5).min(LEAST), (process + 10).min(LEAST)));
         assert_eq!(own(), process, "only they step back");
         assert_eq!(niceness_behind(1000).unwrap(), LEAST);
+    }
+
+    #[test]
+    fn a_thread_s_time_is_read_from_another() {
+        let ((clocks, clock), (end, ended)) = (channel(), channel::<()>());
+        let thread = std::thread::spawn(move || {
+            clocks.send(ThreadClock::of_this_thread()).unwrap();
+            // It waits, then computes, then waits.
+            ended.recv().unwrap();
+            let (begin, own) = (Instant::now(), ThreadClock::of_this_thread());
+            while own.used().unwrap() < Duration::from_millis(50) {
+                assert!(begin.elapsed() < Duration::from_secs(60));
+            }
+            clocks.send(own).unwrap();
+            ended.recv().unwrap();
+        });
+        let of_thread = clock.recv().unwrap();
+        assert!(of_thread.used().unwrap() < Duration::from_millis(50));
+        assert_ne!(of_thread, ThreadClock::of_this_thread());
+        end.send(()).unwrap();
+        assert_eq!(clock.recv().unwrap(), of_thread);
+        let used = of_thread.used().unwrap();
+        assert!(used >= Duration::from_millis(50) && used < Duration::from_secs(1), "{used:?}");
+        end.send(()).unwrap();
+        thread.join().unwrap();
+        let begin = Instant::now();
+        while of_thread.used().is_some() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "it has ended");
+        }
     }
 }
