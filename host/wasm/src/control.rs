@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::HandleError;
 use crate::handler::Seat;
-use crate::outbound::Depth;
+use crate::outbound::Origin;
 use crate::outcome::{Outcome, Stopped};
 
 /// A guest that has computed for so long when it is seen does so on other threads from
@@ -23,8 +23,8 @@ pub(crate) struct RequestControl {
     pub(crate) gone: CancellationToken,
     /// When the wall time is up.
     pub(crate) deadline: Instant,
-    /// How deep it lies in requests of other components.
-    pub(crate) depth: Depth,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
     /// The request's place among the instances, until its instance takes it. A
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
@@ -64,21 +64,21 @@ pub(crate) enum End {
 }
 
 impl RequestControl {
-    pub(crate) fn new(deadline: Instant, depth: Depth, seat: Seat) -> Self {
-        Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, depth) }
+    pub(crate) fn new(deadline: Instant, origin: Origin, seat: Seat) -> Self {
+        Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, origin) }
     }
 
     /// Of a request that takes no place, for tests.
     #[cfg(test)]
-    pub(crate) fn of_nothing() -> Self {
-        Self::without_seat(Instant::now(), Depth::default())
+    pub(crate) fn of_nothing(origin: Origin) -> Self {
+        Self::without_seat(Instant::now(), origin)
     }
 
-    fn without_seat(deadline: Instant, depth: Depth) -> Self {
+    fn without_seat(deadline: Instant, origin: Origin) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
-            depth,
+            origin,
             seat: Mutex::new(None),
             outcome: Arc::default(),
             end: OnceLock::new(),

@@ -97,7 +97,7 @@ impl Blueprint {
                 Arc::clone(&self.app),
                 self.granted.outbound.clone(),
                 limits,
-                request.as_ref().map(|request| request.depth),
+                request.as_ref().map(|request| request.origin.clone()),
                 Arc::clone(account),
             ),
             memory: MemoryLimiter::new(limits, account, outcome),

@@ -111,8 +111,6 @@ pub(crate) struct Place {
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) turns: Arc<Turns>,
     pub(crate) guest: Arc<GuestThreads>,
-    /// Of the threads that serve connections.
-    pub(crate) here: Handle,
 }
 
 impl Place {
@@ -128,7 +126,7 @@ impl Place {
     pub(crate) fn begin(self, task: Task) {
         match self.guest.fresh().filter(|_| self.is_welcome()) {
             Some(fresh) => {
-                let here = self.here.clone();
+                let here = self.control.origin.here.clone();
                 here.spawn(Here { task: Some(task), place: self, fresh: Some(fresh) });
             }
             None => Self::go_apart(task, self),
@@ -200,7 +198,7 @@ impl Future for Apart {
         }
         place.control.waits();
         if let (Some(task), Some(place)) = (this.task.take(), this.place.take()) {
-            let here = place.here.clone();
+            let here = place.control.origin.here.clone();
             here.spawn(Here { task: Some(task), place, fresh: None });
         }
         Poll::Ready(())
@@ -227,6 +225,7 @@ fn step_back() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbound::Origin;
 
     fn here() -> (Option<String>, i32) {
         let name = std::thread::current().name().map(str::to_owned);
@@ -240,14 +239,14 @@ mod tests {
         let guest = Arc::new(guest);
         let outer = Builder::new_multi_thread().worker_threads(1).thread_name("nala worker").enable_all().build();
         let outer = outer.unwrap();
-        let control = Arc::new(RequestControl::of_nothing());
+        let origin = Origin::client(outer.handle().clone());
+        let control = Arc::new(RequestControl::of_nothing(origin));
         let place = Place {
             control: Arc::clone(&control),
             typical: Arc::default(),
             tenant: Tenant::sole(),
             turns: Arc::new(Turns::new(1, 1, handle)),
             guest,
-            here: outer.handle().clone(),
         };
         let (sender, places) = std::sync::mpsc::channel();
         let task = async move {
