@@ -157,7 +157,7 @@ impl App {
             typical: Arc::clone(&self.instances.typical),
             tenant: Arc::clone(&account.tenant),
             turns: Arc::clone(&models.turns),
-            guest: Arc::clone(&self.threads),
+            guest: self.threads.entrance(),
         };
         place.begin(task);
         response.await.unwrap_or_else(|_| Err(wasmtime::format_err!("the instance ended without a response")))
