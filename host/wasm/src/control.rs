@@ -37,6 +37,8 @@ pub(crate) struct RequestControl {
     ended: CancellationToken,
     /// What the guest computes without a wait between.
     stretch: Stretch,
+    /// Whether the request was taken for an example of its handler's.
+    is_noted: AtomicBool,
 }
 
 /// What a guest computes without a wait between.
@@ -84,6 +86,7 @@ impl RequestControl {
             end: OnceLock::new(),
             ended: CancellationToken::new(),
             stretch: Stretch::default(),
+            is_noted: AtomicBool::new(false),
         }
     }
 
@@ -113,6 +116,11 @@ impl RequestControl {
     pub(crate) fn waits(&self) {
         self.stretch.nanos.store(0, Ordering::Relaxed);
         self.stretch.is_long.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the request may be taken for an example of its handler's: once.
+    pub(crate) fn is_an_example(&self) -> bool {
+        !self.is_noted.swap(true, Ordering::Relaxed)
     }
 
     /// Hands the request's place to its instance.

@@ -82,7 +82,9 @@ impl Future for Here {
         if !control.computes_for_long() {
             return Poll::Pending;
         }
-        typical.note(LONG);
+        if control.is_an_example() {
+            typical.note(LONG);
+        }
         if let Some(task) = this.task.take() {
             this.place.clone().go_apart(task);
         }
@@ -193,6 +195,18 @@ mod tests {
             [beside(), beside(), beside(), apart(), apart(), apart(), beside(), beside(), apart(), beside()]
         );
         assert_eq!(here().1, own, "only they step back");
+    }
+
+    #[test]
+    fn a_request_is_one_example_of_its_handler() {
+        let (place, _guest, _outer) = place();
+        let long: Part = |p| is_seen(p, 500);
+        let seen = places(&place, vec![long, WAITS, long, WAITS, long, WAITS]);
+        assert_eq!(seen.iter().filter(|at| **at == apart()).count(), 3, "{seen:?}");
+        let once = Typical::default();
+        once.note(LONG);
+        assert_eq!(format!("{:?}", place.typical), format!("{once:?}"));
+        assert!(!place.control.is_an_example(), "nor is it one when it ends");
     }
 
     #[test]
