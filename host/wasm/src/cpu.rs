@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::control::RequestControl;
 use crate::error::CpuUsedUp;
 use crate::outcome::{Outcome, Stopped};
 use crate::turns::Place;
@@ -36,10 +37,12 @@ pub(crate) struct CpuClock {
     is_paused: AtomicBool,
     /// The store's turn at computing, for this poll.
     place: Mutex<Option<Place>>,
+    /// The request that the store works for, which is told of each stretch.
+    request: Option<Arc<RequestControl>>,
 }
 
 impl CpuClock {
-    pub(crate) fn new(budget: Duration, outcome: Arc<Outcome>) -> Self {
+    pub(crate) fn new(budget: Duration, outcome: Arc<Outcome>, request: Option<Arc<RequestControl>>) -> Self {
         Self {
             budget,
             outcome,
@@ -48,6 +51,7 @@ impl CpuClock {
             told: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
             place: Mutex::default(),
+            request,
         }
     }
 
@@ -59,14 +63,6 @@ impl CpuClock {
             since => thread_nanos().saturating_sub(since),
         };
         Duration::from_nanos(spent.saturating_add(running))
-    }
-
-    /// What was used since the store was polled. To be asked on its thread.
-    pub(crate) fn in_poll(&self) -> Duration {
-        match self.since.load(Ordering::Relaxed) {
-            STOPPED => Duration::ZERO,
-            since => Duration::from_nanos(thread_nanos().saturating_sub(since)),
-        }
     }
 
     /// What was used since this was last asked.
@@ -85,10 +81,13 @@ impl CpuClock {
 
     /// The stretch ends and counts.
     pub(crate) fn stop(&self) {
-        if self.since.load(Ordering::Relaxed) != STOPPED {
-            let used = self.used();
-            self.since.store(STOPPED, Ordering::Relaxed);
-            self.spent.store(used.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
+        let since = self.since.swap(STOPPED, Ordering::Relaxed);
+        if since != STOPPED {
+            let stretch = Duration::from_nanos(thread_nanos().saturating_sub(since));
+            if let Some(request) = &self.request {
+                request.computed(stretch);
+            }
+            self.charge(stretch);
         }
     }
 
@@ -168,7 +167,10 @@ fn thread_nanos() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tokio::runtime::Handle;
+
     use super::*;
+    use crate::outbound::Origin;
 
     fn spin() {
         let end = thread_nanos() + 20_000_000;
@@ -176,7 +178,7 @@ mod tests {
     }
 
     fn clock() -> CpuClock {
-        CpuClock::new(Duration::from_secs(1), Arc::default())
+        CpuClock::new(Duration::from_secs(1), Arc::default(), None)
     }
 
     fn check(clock: &CpuClock, spins: u64) {
@@ -226,6 +228,23 @@ mod tests {
         assert_eq!(clock.fresh(), Duration::ZERO);
         clock.charge(Duration::from_millis(2));
         assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(2), Duration::from_millis(5)));
+    }
+
+    #[tokio::test]
+    async fn the_request_is_told_of_each_stretch() {
+        let request = Arc::new(RequestControl::of_nothing(Origin::client(Handle::current())));
+        let clock = CpuClock::new(Duration::from_secs(1), Arc::default(), Some(Arc::clone(&request)));
+        let other = CpuClock::new(Duration::from_secs(1), Arc::default(), Some(Arc::clone(&request)));
+        // Others measure what is charged.
+        clock.charge(Duration::from_secs(1));
+        assert!(request.is_short());
+        clock.start();
+        clock.pause();
+        other.follow(async { spin() }).await;
+        clock.charge(other.used());
+        clock.resume();
+        clock.end_poll();
+        assert!(!request.is_short() && request.computes_for_long());
     }
 
     #[tokio::test]

@@ -31,7 +31,8 @@ impl Place {
     /// are no tenants, short requests keep nobody waiting.
     pub(crate) fn is_welcome(&self) -> bool {
         let is_alone = self.tenant.name().is_local();
-        (is_alone && self.typical.is_short()) || self.turns.may_go_on(&self.tenant, Duration::ZERO)
+        let is_short = || self.typical.is_short() && self.control.is_short();
+        (is_alone && is_short()) || self.turns.may_go_on(&self.tenant, Duration::ZERO)
     }
 
     /// Runs a task where it is best.
@@ -53,8 +54,8 @@ impl Place {
     }
 }
 
-/// A task beside connections, until its guest computes for long: then it goes on on the
-/// guest threads.
+/// A task beside connections, until its guest computes for long, or is seen computing
+/// while its tenant owes something: then it goes on on the guest threads.
 ///
 /// Most requests are answered within a fraction of a millisecond or wait most of the
 /// time. To wake another thread for each would take as long as to answer it.
@@ -78,11 +79,14 @@ impl Future for Here {
         let Place { control, typical, .. } = &this.place;
         if !control.was_computing() {
             control.waits();
-        }
-        if !control.computes_for_long() {
             return Poll::Pending;
         }
-        if control.is_an_example() {
+        // A tick has come, and its tenant has been told what it owes.
+        let computes_for_long = control.computes_for_long();
+        if !computes_for_long && this.place.is_welcome() {
+            return Poll::Pending;
+        }
+        if computes_for_long && control.is_an_example() {
             typical.note(LONG);
         }
         if let Some(task) = this.task.take() {
@@ -178,8 +182,14 @@ mod tests {
         places.iter().collect()
     }
 
+    fn computes(place: &Place, millis: u64) {
+        place.control.computed(Duration::from_millis(millis));
+    }
+
+    /// The same, and a tick comes.
     fn is_seen(place: &Place, millis: u64) {
-        place.control.note_computing(Duration::from_millis(millis));
+        computes(place, millis);
+        place.control.note_computing();
     }
 
     const WAITS: Part = |_| {};
@@ -195,6 +205,46 @@ mod tests {
             [beside(), beside(), beside(), apart(), apart(), apart(), beside(), beside(), apart(), beside()]
         );
         assert_eq!(here().1, own, "only they step back");
+    }
+
+    #[test]
+    fn one_that_computes_and_waits_by_turns_is_seen_to_compute_for_long() {
+        let (place, _guest, _outer) = place();
+        let (computes, is_seen): (Part, Part) = (|p| computes(p, 4), |p| is_seen(p, 4));
+        assert_eq!(
+            places(&place, vec![computes, computes, is_seen, WAITS, computes, WAITS, WAITS, is_seen]),
+            [beside(), beside(), beside(), apart(), beside(), beside(), beside(), beside(), beside()]
+        );
+    }
+
+    #[test]
+    fn one_whose_tenant_comes_to_owe_goes_apart_when_it_is_seen() {
+        let (place, _guest, _outer) = place();
+        // Its handler is no short one.
+        place.typical.note(LONG);
+        let owes: Part = |p| {
+            p.turns.note(&p.tenant, Duration::from_secs(3600));
+            is_seen(p, 1);
+        };
+        let small: Part = |p| is_seen(p, 1);
+        // However little it computes, and however often it waits.
+        assert_eq!(
+            places(&place, vec![small, WAITS, owes, WAITS, small, WAITS]),
+            [beside(), beside(), beside(), apart(), apart(), apart(), apart()]
+        );
+        let (next, guest) = ([WAITS], [apart(), apart()]);
+        assert_eq!(places(&place, next.to_vec()), guest, "and those that come begin there");
+    }
+
+    #[test]
+    fn a_short_handler_is_welcome_for_as_long_as_its_request_is_short() {
+        let (place, _guest, _outer) = place();
+        place.turns.note(&place.tenant, Duration::from_secs(3600));
+        let (computes, is_seen): (Part, Part) = (|p| computes(p, 2), |p| is_seen(p, 1));
+        assert_eq!(
+            places(&place, vec![is_seen, computes, is_seen, WAITS, WAITS, is_seen]),
+            [beside(), beside(), beside(), beside(), beside(), beside(), apart()]
+        );
     }
 
     #[test]
