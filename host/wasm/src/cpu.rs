@@ -110,6 +110,12 @@ impl CpuClock {
         self.spent.store(spent.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
     }
 
+    /// Adds what another clock has measured for the store, and what it has told of that.
+    pub(crate) fn take_over(&self, other: &Self) {
+        self.charge(other.used());
+        self.told.fetch_add(other.told.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// Whether the store may go on.
     ///
     /// # Errors
@@ -230,6 +236,17 @@ mod tests {
         assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(2), Duration::from_millis(5)));
     }
 
+    #[test]
+    fn what_another_clock_told_is_not_told_again() {
+        let (clock, other) = (clock(), clock());
+        clock.charge(Duration::from_millis(1));
+        other.charge(Duration::from_millis(3));
+        assert_eq!(other.fresh(), Duration::from_millis(3));
+        other.charge(Duration::from_millis(2));
+        clock.take_over(&other);
+        assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(3), Duration::from_millis(6)));
+    }
+
     #[tokio::test]
     async fn the_request_is_told_of_each_stretch() {
         let request = Arc::new(RequestControl::of_nothing(Origin::client(Handle::current())));
@@ -241,7 +258,7 @@ mod tests {
         clock.start();
         clock.pause();
         other.follow(async { spin() }).await;
-        clock.charge(other.used());
+        clock.take_over(&other);
         clock.resume();
         clock.end_poll();
         assert!(!request.is_short() && request.computes_for_long());
