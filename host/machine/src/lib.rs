@@ -18,7 +18,7 @@ pub use cpu::{Architecture, Cpu};
 pub use filesystem::{Filesystem, MemoryTree, RealFilesystem};
 pub use grant::{Affinity, CpuGrant, Quota, granted_cpus, granted_cpus_of};
 pub use memory::{HugePages, Memory, Resident};
-pub use thread::{ThreadClock, niceness_behind, step_back};
+pub use thread::{ThreadClock, niceness_behind, note_lent, step_back, worked};
 pub use topology::Topology;
 
 use serde::Serialize;

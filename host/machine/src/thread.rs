@@ -1,10 +1,12 @@
 //! What a thread takes, and how far it steps back behind others.
 
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
 use nix::time::ClockId;
 use rustix::process::{getpid, getpriority_process, setpriority_process};
+use rustix::time::clock_gettime;
 
 /// The least that a thread can be favoured, as by nice(1).
 const LEAST: i32 = 19;
@@ -56,6 +58,23 @@ impl ThreadClock {
     }
 }
 
+thread_local! {
+    static LENT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Notes that another thread has used so much CPU time for the calling one, which waited
+/// for it.
+pub fn note_lent(time: Duration) {
+    LENT.set(LENT.get().saturating_add(time));
+}
+
+/// What the calling thread has used so far, with [what was lent to it](note_lent).
+#[must_use]
+pub fn worked() -> Duration {
+    let now = clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(now).unwrap_or_default().saturating_add(LENT.get())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -84,6 +103,16 @@ mod tests {
         assert_eq!((first, second), ((process + 5).min(LEAST), (process + 10).min(LEAST)));
         assert_eq!(own(), process, "only they step back");
         assert_eq!(niceness_behind(1000).unwrap(), LEAST);
+    }
+
+    #[test]
+    fn what_is_lent_counts_for_who_waited() {
+        let before = worked();
+        note_lent(Duration::from_secs(100));
+        let used = worked() - before;
+        assert!(used >= Duration::from_secs(100) && used < Duration::from_secs(110), "{used:?}");
+        let other = std::thread::spawn(worked).join().unwrap();
+        assert!(other < Duration::from_secs(10), "{other:?}");
     }
 
     #[test]

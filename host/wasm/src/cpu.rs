@@ -8,9 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 use crate::control::RequestControl;
 use crate::error::CpuUsedUp;
@@ -152,23 +150,17 @@ impl CpuClock {
     }
 }
 
-/// Works, and says for how long.
-///
-/// The work may hand a part of itself to a thread of its own, whose clock cannot
-/// be read from here. So the time on the wall counts where it is longer.
+/// Works, and says for how long: CPU time, since work that is done by a thread that steps
+/// back may wait for long.
 pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let begin = (Instant::now(), thread_nanos());
+    let begin = nala_machine::worked();
     let result = work();
-    let cpu = Duration::from_nanos(thread_nanos().saturating_sub(begin.1));
-    (result, begin.0.elapsed().max(cpu))
+    (result, nala_machine::worked().saturating_sub(begin))
 }
 
-/// CPU time of this thread in nanoseconds.
+/// What this thread has worked, in nanoseconds.
 fn thread_nanos() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    u64::try_from(nala_machine::worked().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -293,8 +285,20 @@ mod tests {
     }
 
     #[test]
-    fn work_on_a_further_thread_is_measured_by_the_wall() {
-        let ((), time) = measure(|| std::thread::spawn(spin).join().unwrap());
-        assert!(time >= Duration::from_millis(20), "{time:?}");
+    fn work_counts_with_that_of_a_further_thread_and_without_waits() {
+        let work = || {
+            let begin = thread_nanos();
+            std::thread::sleep(Duration::from_millis(200));
+            spin();
+            nala_machine::note_lent(Duration::from_millis(50));
+            thread_nanos() - begin
+        };
+        let (_, time) = measure(work);
+        assert!(time >= Duration::from_millis(70) && time < Duration::from_millis(200), "{time:?}");
+        let (clock, other) = (clock(), clock());
+        clock.start();
+        work();
+        clock.stop();
+        assert!(clock.used() >= Duration::from_millis(70) && other.used().is_zero(), "{:?}", clock.used());
     }
 }
