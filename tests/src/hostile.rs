@@ -14,7 +14,8 @@ use crate::metrics::{Scrape, eventually};
 use crate::{guests, paths};
 
 /// The guests of `components/hostile`, each under a path of its name.
-pub const GUESTS: [&str; 19] = [
+pub const GUESTS: [&str; 20] = [
+    "alternates",
     "clocks",
     "endless",
     "env",

@@ -106,8 +106,15 @@ pub fn answer(out: ResponseOutparam, text: &str) {
 
 /// Computes without end, and never looks up.
 pub fn spin() -> ! {
-    let mut n = 0_u64;
     loop {
+        compute(u64::MAX);
+    }
+}
+
+/// Adds up, and nobody wants the sum.
+pub fn compute(additions: u64) {
+    let mut n = 0_u64;
+    for _ in 0..additions {
         n = std::hint::black_box(n.wrapping_add(1));
     }
 }

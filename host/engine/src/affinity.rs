@@ -26,14 +26,11 @@ impl Affinity {
 
 /// How far threads that work on grammars step back, as by nice(1): what they find out is
 /// for one run, and the engine thread's steps are for all.
-const NICENESS: i32 = 5;
+pub(crate) const NICENESS: i32 = 5;
 
-/// Has the calling thread step back behind the engine's. On Linux niceness is the
-/// thread's own (setpriority(2), "C library/kernel differences").
+/// Has the calling thread step back behind the engine's.
 pub(crate) fn step_back() {
-    let own = rustix::process::getpriority_process(None);
-    let done = own.and_then(|own| rustix::process::setpriority_process(None, (own + NICENESS).min(19)));
-    if let Err(error) = done {
+    if let Err(error) = nala_machine::step_back(NICENESS) {
         tracing::debug!(%error, "a thread for grammars does not step back behind others");
     }
 }

@@ -30,6 +30,7 @@ mod compiler;
 mod gbnf;
 mod grammar;
 mod json;
+mod keeper;
 mod lark;
 mod limits;
 mod mask;

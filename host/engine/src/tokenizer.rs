@@ -10,6 +10,9 @@ pub trait Tokenizer: Send + Sync {
     /// With `parse_special` the text may name control tokens. Everything a user
     /// wrote is tokenised without.
     ///
+    /// What another thread does for it is [lent](nala_machine::note_lent) to the calling
+    /// one: whoever has the text tokenised pays for the time.
+    ///
     /// # Errors
     /// [`Error::InvalidArgument`] for text this vocabulary cannot express.
     fn encode(&self, text: &str, parse_special: bool) -> Result<Vec<Token>, Error>;

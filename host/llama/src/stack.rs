@@ -7,6 +7,8 @@
 
 use std::thread;
 
+use nala_machine::{note_lent, worked};
+
 /// Texts up to so many bytes need no thread of their own: even in the smallest
 /// usual stack (2 MiB) there is room for them.
 const SHORT: usize = 1024;
@@ -15,7 +17,8 @@ const BYTES_A_BYTE: usize = 1024;
 /// Stack for everything else.
 const BASE: usize = 4 << 20;
 
-/// Runs `work` on a stack with room for a text of `bytes`.
+/// Runs `work` on a stack with room for a text of `bytes`. What it takes counts for the
+/// calling thread.
 ///
 /// # Errors
 /// A text for people, where the system refuses such a thread.
@@ -28,8 +31,31 @@ pub(crate) fn with_room_for<T: Send>(bytes: usize, work: impl FnOnce() -> T + Se
         let thread = thread::Builder::new()
             .name("tokenise".to_owned())
             .stack_size(size)
-            .spawn_scoped(scope, work)
+            .spawn_scoped(scope, || (work(), worked()))
             .map_err(|error| format!("no thread to tokenise {bytes} bytes of text: {error}"))?;
-        thread.join().map_err(|_| "tokenising the text failed".to_owned())
+        let (result, used) = thread.join().map_err(|_| "tokenising the text failed".to_owned())?;
+        note_lent(used);
+        Ok(result)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_it_takes_counts_for_the_calling_thread() {
+        let time = Duration::from_millis(50);
+        for bytes in [SHORT, SHORT + 1] {
+            let begin = worked();
+            let work = || {
+                let begin = worked();
+                while worked() - begin < time {}
+            };
+            with_room_for(bytes, work).unwrap();
+            assert!(worked() - begin >= time, "{bytes}");
+        }
+    }
 }

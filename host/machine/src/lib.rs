@@ -1,7 +1,8 @@
 //! What this machine has, and what this process is granted of it: CPUs,
-//! memory, features, topology.
+//! memory, features, topology. And what a thread takes of that ([`ThreadClock`]), and
+//! whom it leaves it to ([`step_back`]).
 //!
-//! Everything is read from `/proc` and `/sys` through [`Filesystem`], so that
+//! The machine is read from `/proc` and `/sys` through [`Filesystem`], so that
 //! each parser is tested on trees of other machines. A file that is missing or
 //! unreadable means "not known", never an error: containers hide many of them.
 
@@ -10,12 +11,14 @@ mod cpu;
 mod filesystem;
 mod grant;
 mod memory;
+mod thread;
 mod topology;
 
 pub use cpu::{Architecture, Cpu};
 pub use filesystem::{Filesystem, MemoryTree, RealFilesystem};
 pub use grant::{Affinity, CpuGrant, Quota, granted_cpus, granted_cpus_of};
 pub use memory::{HugePages, Memory, Resident};
+pub use thread::{ThreadClock, niceness_behind, note_lent, step_back, worked};
 pub use topology::Topology;
 
 use serde::Serialize;

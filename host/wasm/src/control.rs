@@ -9,11 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::HandleError;
 use crate::handler::Seat;
-use crate::outbound::Depth;
+use crate::outbound::Origin;
 use crate::outcome::{Outcome, Stopped};
 
 /// A guest that has computed for so long when it is seen does so on other threads from
-/// then on, until it waits. Handlers that wait for a model or a disk stay below.
+/// then on, until it waits; and a request that has used so much in all is no short one.
+/// Handlers that wait for a model or a disk stay below between two waits.
 const LONG: Duration = Duration::from_millis(5);
 
 /// One request, as its instance and its caller share it.
@@ -23,8 +24,8 @@ pub(crate) struct RequestControl {
     pub(crate) gone: CancellationToken,
     /// When the wall time is up.
     pub(crate) deadline: Instant,
-    /// How deep it lies in requests of other components.
-    pub(crate) depth: Depth,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
     /// The request's place among the instances, until its instance takes it. A
     /// client that does not read its response keeps what stands here, and must
     /// not keep others out with it.
@@ -35,19 +36,21 @@ pub(crate) struct RequestControl {
     /// the response's body ends because of that.
     end: OnceLock<End>,
     ended: CancellationToken,
-    /// What the guest computes without a wait between.
-    stretch: Stretch,
+    computing: Computing,
 }
 
-/// What a guest computes without a wait between.
+/// What is computed for a request: CPU time in nanoseconds.
 #[derive(Debug, Default)]
-struct Stretch {
-    /// What the guest was seen to compute in it, in nanoseconds.
-    nanos: AtomicU64,
+struct Computing {
+    /// In all.
+    all: AtomicU64,
+    /// With hardly a wait between. A wait halves it: one that waits for nothing, again
+    /// and again, is not to look as if it computed little.
+    stretch: AtomicU64,
     /// Whether the guest was seen computing since this was last asked.
     seen: AtomicBool,
-    /// Whether it is so long that others should not wait for it.
-    is_long: AtomicBool,
+    /// Whether the request was taken for an example of its handler's.
+    is_noted: AtomicBool,
 }
 
 /// How an instance ended.
@@ -64,55 +67,67 @@ pub(crate) enum End {
 }
 
 impl RequestControl {
-    pub(crate) fn new(deadline: Instant, depth: Depth, seat: Seat) -> Self {
-        Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, depth) }
+    pub(crate) fn new(deadline: Instant, origin: Origin, seat: Seat) -> Self {
+        Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, origin) }
     }
 
     /// Of a request that takes no place, for tests.
     #[cfg(test)]
-    pub(crate) fn of_nothing() -> Self {
-        Self::without_seat(Instant::now(), Depth::default())
+    pub(crate) fn of_nothing(origin: Origin) -> Self {
+        Self::without_seat(Instant::now(), origin)
     }
 
-    fn without_seat(deadline: Instant, depth: Depth) -> Self {
+    fn without_seat(deadline: Instant, origin: Origin) -> Self {
         Self {
             gone: CancellationToken::new(),
             deadline,
-            depth,
+            origin,
             seat: Mutex::new(None),
             outcome: Arc::default(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
-            stretch: Stretch::default(),
+            computing: Computing::default(),
         }
     }
 
-    /// Notes that the guest is computing, and has done so for that long since it was polled.
-    pub(crate) fn note_computing(&self, time: Duration) {
+    /// Notes what was computed, by the one task that works for the request.
+    pub(crate) fn computed(&self, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let Stretch { nanos, seen, is_long } = &self.stretch;
-        seen.store(true, Ordering::Relaxed);
-        let before = nanos.fetch_add(time, Ordering::Relaxed);
-        if before.saturating_add(time) >= LONG.as_nanos() as u64 {
-            is_long.store(true, Ordering::Relaxed);
-        }
+        self.computing.all.fetch_add(time, Ordering::Relaxed);
+        self.computing.stretch.fetch_add(time, Ordering::Relaxed);
     }
 
-    /// Whether the guest computes for long.
-    pub(crate) fn computes_for_long(&self) -> bool {
-        self.stretch.is_long.load(Ordering::Relaxed)
+    /// Notes that the guest is computing.
+    pub(crate) fn note_computing(&self) {
+        self.computing.seen.store(true, Ordering::Relaxed);
     }
 
     /// Whether the guest was seen computing since this was last asked: it has not come to
     /// a wait by itself.
     pub(crate) fn was_computing(&self) -> bool {
-        self.stretch.seen.swap(false, Ordering::Relaxed)
+        self.computing.seen.swap(false, Ordering::Relaxed)
     }
 
-    /// The guest waits: what it computes from here on is another stretch.
+    /// Whether the guest computes for long.
+    pub(crate) fn computes_for_long(&self) -> bool {
+        self.computing.stretch.load(Ordering::Relaxed) >= LONG.as_nanos() as u64
+    }
+
+    /// The guest waits. However long it had computed, half of what is long is left.
     pub(crate) fn waits(&self) {
-        self.stretch.nanos.store(0, Ordering::Relaxed);
-        self.stretch.is_long.store(false, Ordering::Relaxed);
+        let stretch = &self.computing.stretch;
+        let half = stretch.load(Ordering::Relaxed).min(LONG.as_nanos() as u64) / 2;
+        stretch.store(half, Ordering::Relaxed);
+    }
+
+    /// Whether little was computed for the request so far.
+    pub(crate) fn is_short(&self) -> bool {
+        self.computing.all.load(Ordering::Relaxed) < LONG.as_nanos() as u64
+    }
+
+    /// Whether the request may be taken for an example of its handler's: once.
+    pub(crate) fn is_an_example(&self) -> bool {
+        !self.computing.is_noted.swap(true, Ordering::Relaxed)
     }
 
     /// Hands the request's place to its instance.

@@ -8,10 +8,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
+use crate::control::RequestControl;
 use crate::error::CpuUsedUp;
 use crate::outcome::{Outcome, Stopped};
 use crate::turns::Place;
@@ -36,10 +35,12 @@ pub(crate) struct CpuClock {
     is_paused: AtomicBool,
     /// The store's turn at computing, for this poll.
     place: Mutex<Option<Place>>,
+    /// The request that the store works for, which is told of each stretch.
+    request: Option<Arc<RequestControl>>,
 }
 
 impl CpuClock {
-    pub(crate) fn new(budget: Duration, outcome: Arc<Outcome>) -> Self {
+    pub(crate) fn new(budget: Duration, outcome: Arc<Outcome>, request: Option<Arc<RequestControl>>) -> Self {
         Self {
             budget,
             outcome,
@@ -48,6 +49,7 @@ impl CpuClock {
             told: AtomicU64::new(0),
             is_paused: AtomicBool::new(false),
             place: Mutex::default(),
+            request,
         }
     }
 
@@ -59,14 +61,6 @@ impl CpuClock {
             since => thread_nanos().saturating_sub(since),
         };
         Duration::from_nanos(spent.saturating_add(running))
-    }
-
-    /// What was used since the store was polled. To be asked on its thread.
-    pub(crate) fn in_poll(&self) -> Duration {
-        match self.since.load(Ordering::Relaxed) {
-            STOPPED => Duration::ZERO,
-            since => Duration::from_nanos(thread_nanos().saturating_sub(since)),
-        }
     }
 
     /// What was used since this was last asked.
@@ -85,10 +79,13 @@ impl CpuClock {
 
     /// The stretch ends and counts.
     pub(crate) fn stop(&self) {
-        if self.since.load(Ordering::Relaxed) != STOPPED {
-            let used = self.used();
-            self.since.store(STOPPED, Ordering::Relaxed);
-            self.spent.store(used.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
+        let since = self.since.swap(STOPPED, Ordering::Relaxed);
+        if since != STOPPED {
+            let stretch = Duration::from_nanos(thread_nanos().saturating_sub(since));
+            if let Some(request) = &self.request {
+                request.computed(stretch);
+            }
+            self.charge(stretch);
         }
     }
 
@@ -109,6 +106,12 @@ impl CpuClock {
     pub(crate) fn charge(&self, time: Duration) {
         let spent = Duration::from_nanos(self.spent.load(Ordering::Relaxed)).saturating_add(time);
         self.spent.store(spent.as_nanos().try_into().unwrap_or(STOPPED - 1), Ordering::Relaxed);
+    }
+
+    /// Adds what another clock has measured for the store, and what it has told of that.
+    pub(crate) fn take_over(&self, other: &Self) {
+        self.charge(other.used());
+        self.told.fetch_add(other.told.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Whether the store may go on.
@@ -147,28 +150,25 @@ impl CpuClock {
     }
 }
 
-/// Works, and says for how long.
-///
-/// The work may hand a part of itself to a thread of its own, whose clock cannot
-/// be read from here. So the time on the wall counts where it is longer.
+/// Works, and says for how long: CPU time, since work that is done by a thread that steps
+/// back may wait for long.
 pub(crate) fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let begin = (Instant::now(), thread_nanos());
+    let begin = nala_machine::worked();
     let result = work();
-    let cpu = Duration::from_nanos(thread_nanos().saturating_sub(begin.1));
-    (result, begin.0.elapsed().max(cpu))
+    (result, nala_machine::worked().saturating_sub(begin))
 }
 
-/// CPU time of this thread in nanoseconds.
+/// What this thread has worked, in nanoseconds.
 fn thread_nanos() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+    u64::try_from(nala_machine::worked().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::runtime::Handle;
+
     use super::*;
+    use crate::outbound::Origin;
 
     fn spin() {
         let end = thread_nanos() + 20_000_000;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn clock() -> CpuClock {
-        CpuClock::new(Duration::from_secs(1), Arc::default())
+        CpuClock::new(Duration::from_secs(1), Arc::default(), None)
     }
 
     fn check(clock: &CpuClock, spins: u64) {
@@ -228,6 +228,34 @@ mod tests {
         assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(2), Duration::from_millis(5)));
     }
 
+    #[test]
+    fn what_another_clock_told_is_not_told_again() {
+        let (clock, other) = (clock(), clock());
+        clock.charge(Duration::from_millis(1));
+        other.charge(Duration::from_millis(3));
+        assert_eq!(other.fresh(), Duration::from_millis(3));
+        other.charge(Duration::from_millis(2));
+        clock.take_over(&other);
+        assert_eq!((clock.fresh(), clock.used()), (Duration::from_millis(3), Duration::from_millis(6)));
+    }
+
+    #[tokio::test]
+    async fn the_request_is_told_of_each_stretch() {
+        let request = Arc::new(RequestControl::of_nothing(Origin::client(Handle::current())));
+        let clock = CpuClock::new(Duration::from_secs(1), Arc::default(), Some(Arc::clone(&request)));
+        let other = CpuClock::new(Duration::from_secs(1), Arc::default(), Some(Arc::clone(&request)));
+        // Others measure what is charged.
+        clock.charge(Duration::from_secs(1));
+        assert!(request.is_short());
+        clock.start();
+        clock.pause();
+        other.follow(async { spin() }).await;
+        clock.take_over(&other);
+        clock.resume();
+        clock.end_poll();
+        assert!(!request.is_short() && request.computes_for_long());
+    }
+
     #[tokio::test]
     async fn what_is_followed_counts_without_its_waits() {
         let clock = clock();
@@ -257,8 +285,20 @@ mod tests {
     }
 
     #[test]
-    fn work_on_a_further_thread_is_measured_by_the_wall() {
-        let ((), time) = measure(|| std::thread::spawn(spin).join().unwrap());
-        assert!(time >= Duration::from_millis(20), "{time:?}");
+    fn work_counts_with_that_of_a_further_thread_and_without_waits() {
+        let work = || {
+            let begin = thread_nanos();
+            std::thread::sleep(Duration::from_millis(200));
+            spin();
+            nala_machine::note_lent(Duration::from_millis(50));
+            thread_nanos() - begin
+        };
+        let (_, time) = measure(work);
+        assert!(time >= Duration::from_millis(70) && time < Duration::from_millis(200), "{time:?}");
+        let (clock, other) = (clock(), clock());
+        clock.start();
+        work();
+        clock.stop();
+        assert!(clock.used() >= Duration::from_millis(70) && other.used().is_zero(), "{:?}", clock.used());
     }
 }

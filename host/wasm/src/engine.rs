@@ -101,9 +101,9 @@ impl Runtime {
         let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
-        let (threads, guest) = GuestThreads::start(config.guest_threads)?;
-        let tokenisers = Arc::new(Turns::new(config.guest_threads.saturating_sub(1), config.tokenisers, guest));
-        let threads = Arc::new(threads);
+        let threads = Arc::new(GuestThreads::start(config.guest_threads)?);
+        let (turns, guest) = (config.guest_threads.saturating_sub(1), threads.entrance());
+        let tokenisers = Arc::new(Turns::new(turns, config.tokenisers, guest));
         let metrics = RuntimeMetrics::default();
         let owner = Tenant::sole();
         Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, threads, owner, cache, ticker })

@@ -8,7 +8,6 @@ use http::{Request, Response};
 use http_body::Body;
 use http_body_util::BodyExt;
 use nala_tenant::{Admission, Counter, Exceeded, Limit, Stock, Tenant};
-use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error as WireError;
 use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
@@ -20,7 +19,7 @@ use crate::control::RequestControl;
 use crate::engine::Runtime;
 use crate::error::{HandleError, RETRY};
 use crate::load::LoadError;
-use crate::outbound::Depth;
+use crate::outbound::Origin;
 use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
 use crate::threads::{self, GuestThreads};
@@ -130,7 +129,7 @@ impl App {
         let room = tokio::time::timeout(self.admission_wait, Arc::clone(&self.room).acquire_owned()).await;
         let Ok(Ok(room)) = room else { return Err(HandleError::AtCapacity) };
         let seat = Seat { _room: room, _place: place };
-        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, Depth::of(&request), seat));
+        let control = Arc::new(RequestControl::new(arrived + blueprint.limits.wall, Origin::of(&request), seat));
         let guard = GoneGuard::new(Arc::clone(&control));
         // A body that breaks off in transfer is the client's fault, or a limit.
         let meter = Arc::clone(&account.meter);
@@ -158,8 +157,7 @@ impl App {
             typical: Arc::clone(&self.instances.typical),
             tenant: Arc::clone(&account.tenant),
             turns: Arc::clone(&models.turns),
-            guest: Arc::clone(&self.threads),
-            here: Handle::current(),
+            guest: self.threads.entrance(),
         };
         place.begin(task);
         response.await.unwrap_or_else(|_| Err(wasmtime::format_err!("the instance ended without a response")))

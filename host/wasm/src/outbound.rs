@@ -19,7 +19,7 @@ use nala_tenant::{Counter, Meter, Stock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-pub(crate) use chain::Depth;
+pub(crate) use chain::Origin;
 pub use chain::{Callee, Chain, ChainError, Chained};
 
 use crate::account::{Account, Holding};
@@ -54,8 +54,8 @@ pub(crate) struct Sender {
     outbound: Option<Outbound>,
     /// Requests that may still be begun.
     room: Arc<Semaphore>,
-    /// How deep the request lies that this is sent for, where there is one.
-    depth: Option<Depth>,
+    /// Where the request comes from that this is sent for, if there is one.
+    origin: Option<Origin>,
     account: Arc<Account>,
 }
 
@@ -64,11 +64,11 @@ impl Sender {
         app: Arc<str>,
         outbound: Option<Outbound>,
         limits: &Limits,
-        depth: Option<Depth>,
+        origin: Option<Origin>,
         account: Arc<Account>,
     ) -> Self {
         let room = Arc::new(Semaphore::new(limits.outbound_connections as usize));
-        Self { app, outbound, room, depth, account }
+        Self { app, outbound, room, origin, account }
     }
 
     fn denied(&self, request: &Request<WasiBody>) -> Error {
@@ -104,7 +104,7 @@ impl WasiHttpHooks for Sender {
         let meter = Arc::clone(&self.account.meter);
         let sent = Arc::clone(&meter);
         let request = request.map(|body| counted(body, sent, Counter::OutboundBytes).boxed_unsync());
-        let depth = self.depth;
+        let origin = self.origin.clone();
         let options = options.unwrap_or_default();
         Box::new(async move {
             let response = match egress.route(request.uri()).map_err(error::wire)? {
@@ -112,8 +112,8 @@ impl WasiHttpHooks for Sender {
                     let response = egress.send(request, timeouts(options)).await.map_err(error::wire)?;
                     response.map(|body| body.map_err(error::wire).boxed_unsync())
                 }
-                Route::Component(name) => chain::call(chain, Callee::Component(name), request, depth, options).await?,
-                Route::Application => chain::call(chain, Callee::Application, request, depth, options).await?,
+                Route::Component(name) => chain::call(chain, Callee::Component(name), request, origin, options).await?,
+                Route::Application => chain::call(chain, Callee::Application, request, origin, options).await?,
             };
             let response = response.map(|inner| Placed { inner, meter, _place: place, _held: held }.boxed_unsync());
             // Connections run by themselves, and end with the body.

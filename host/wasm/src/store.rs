@@ -82,7 +82,7 @@ impl Blueprint {
         outcome: Arc<Outcome>,
     ) -> Store<StoreData> {
         let limits = &self.limits;
-        let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome)));
+        let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome), request.clone()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles as usize);
         let mut http = WasiHttpCtx::new();
@@ -97,7 +97,7 @@ impl Blueprint {
                 Arc::clone(&self.app),
                 self.granted.outbound.clone(),
                 limits,
-                request.as_ref().map(|request| request.depth),
+                request.as_ref().map(|request| request.origin.clone()),
                 Arc::clone(account),
             ),
             memory: MemoryLimiter::new(limits, account, outcome),
@@ -122,11 +122,10 @@ impl Blueprint {
         let (turns, tenant) = (Arc::clone(&self.models.turns), Arc::clone(&account.tenant));
         store.epoch_deadline_callback(move |store| {
             cpu.check()?;
-            let in_poll = cpu.in_poll();
             cpu.stop();
             let used = cpu.used();
             if let Some(request) = &store.data().request {
-                request.note_computing(in_poll);
+                request.note_computing();
             }
             let waits = !turns.may_go_on(&tenant, cpu.fresh());
             let (cpu, turns, tenant) = (Arc::clone(&cpu), Arc::clone(&turns), Arc::clone(&tenant));

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nala_tenant::{Tenant, TenantName};
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+
+use crate::threads::Entrance;
 
 /// What a tenant's guests may use without waiting for turns: one part in so many of a
 /// core,
@@ -34,7 +35,7 @@ pub(crate) struct Turns {
     pub(crate) grammars: Queue,
     debts: Mutex<BTreeMap<TenantName, Debt>>,
     /// Whose threads block for work that had its turn.
-    guest: Handle,
+    guest: Entrance,
 }
 
 /// What a tenant has used of late beyond its part.
@@ -47,7 +48,7 @@ struct Debt {
 impl Turns {
     /// So many places at computing, and for each tenant at work on texts; at least one
     /// of each. Work that blocks does so on threads of `guest`.
-    pub(crate) fn new(cpu: usize, texts: usize, guest: Handle) -> Self {
+    pub(crate) fn new(cpu: usize, texts: usize, guest: Entrance) -> Self {
         // A turn at computing is short, and the next one is another's. Texts and grammars
         // may take seconds, so that no tenant can have all places.
         let (cpu, texts, grammars) = (Queue::new(cpu, cpu), Queue::new(texts + 1, texts), Queue::new(GRAMMARS, 1));
@@ -56,7 +57,7 @@ impl Turns {
 
     /// Has a thread work that steps back behind those of the server and of models.
     pub(crate) fn block(&self, work: impl FnOnce() + Send + 'static) {
-        self.guest.spawn_blocking(work);
+        self.guest.block(work);
     }
 
     /// Notes that a guest of the tenant has computed for so long. Whether it may go on
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     fn turns(cpu: usize, texts: usize) -> Turns {
-        Turns::new(cpu, texts, Handle::current())
+        Turns::new(cpu, texts, Entrance::of_this_thread())
     }
 
     /// Tenants of these weights, `t0` and so on.

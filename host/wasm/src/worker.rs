@@ -127,7 +127,9 @@ impl Life {
         }
         self.control.set_end(End::of(result));
         let data = store.data_mut();
-        self.typical.note(data.cpu.used());
+        if self.control.is_an_example() {
+            self.typical.note(data.cpu.used());
+        }
         data.account.used_cpu(data.cpu.used());
         self.turns.note(&data.account.tenant, data.cpu.fresh());
         let seat = data.seat.take();

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use common::{Bench, guest, request, tight};
@@ -125,21 +125,32 @@ async fn a_request_that_nobody_waits_for_closes_its_connection() {
 
 /// The components of an application.
 #[derive(Default)]
-struct Components(OnceLock<HashMap<&'static str, App>>);
+struct Components {
+    apps: OnceLock<HashMap<&'static str, App>>,
+    /// The threads on which the callers were.
+    threads: Mutex<Vec<String>>,
+}
 
 impl Chain for Components {
     fn call(&self, callee: Callee, request: Request<GuestBody>) -> Chained {
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        self.threads.lock().unwrap().push(thread);
         let name = match &callee {
             Callee::Component(name) => name,
             Callee::Application => "first",
         };
-        let app = self.0.get().unwrap().get(name).cloned();
+        let app = self.apps.get().unwrap().get(name).cloned();
         Box::pin(async move { Ok(app.ok_or(ChainError::NotFound)?.handle(request).await?) })
     }
 }
 
 /// Components `first` and `second`, and what both may call.
 fn application(runtime: &Runtime, allow: &[&str]) -> App {
+    components(runtime, allow).0
+}
+
+/// The same, with what they see of each other.
+fn components(runtime: &Runtime, allow: &[&str]) -> (App, Arc<Components>) {
     let components = Arc::new(Components::default());
     let compiled = runtime.compile("caps", Source::File(&guest("capabilities"))).unwrap();
     let load = || {
@@ -149,8 +160,8 @@ fn application(runtime: &Runtime, allow: &[&str]) -> App {
     };
     let (first, second) = (load(), load());
     let all = HashMap::from([("first", first.clone()), ("second", second)]);
-    assert!(components.0.set(all).is_ok());
-    first
+    assert!(components.apps.set(all).is_ok());
+    (first, components)
 }
 
 async fn text(app: &App, path: &str) -> String {
@@ -176,6 +187,17 @@ async fn components_call_those_that_they_are_granted() {
     assert!(told.starts_with("ErrorCode::InternalError(Some(\"the handler trapped"), "{told}");
     let app = application(&runtime, &["http://self"]);
     assert_eq!(text(&app, "/fetch?http://self.alt/told").await, "200 told Method::Get");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_called_by_a_guest_that_computes_for_long_does_not_begin_where_that_is() {
+    let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
+    let (app, components) = components(&runtime, &["http://*.spin.internal"]);
+    let calls = "/compute-and-fetch?http://second.spin.internal/fetch?http://first.spin.internal/told";
+    assert_eq!(text(&app, calls).await, "200 200 told Method::Get");
+    let threads = components.threads.lock().unwrap();
+    assert_eq!((threads.len(), threads[0].as_str()), (2, "nala guest"), "the first computed for long: {threads:?}");
+    assert_ne!(threads[1], "nala guest", "the second did not");
 }
 
 #[tokio::test(flavor = "multi_thread")]

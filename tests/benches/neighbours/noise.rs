@@ -50,6 +50,7 @@ const fn client(name: &'static str, client: Client) -> Noise {
 
 pub(crate) const ALL: &[Noise] = &[
     guest("spin", "/spin/now"),
+    guest("alternates", "/alternates/"),
     guest("small-calls", "/spin-in-call/small"),
     guest("large-calls", "/spin-in-call/large"),
     guest("long-calls", "/spin-in-call/long"),

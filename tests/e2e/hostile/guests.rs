@@ -24,6 +24,7 @@ use End::{BreaksOff, Fails, Says, Tells};
 const QUICK: &[(&str, End)] = &[
     ("/spin/now", Fails(500, "cpu_limit")),
     ("/spin/late", BreaksOff),
+    ("/alternates/", Fails(500, "cpu_limit")),
     ("/spin-in-call/small", Fails(500, "cpu_limit")),
     ("/spin-in-call/large", Fails(500, "cpu_limit")),
     ("/spin-in-call/long", Fails(500, "cpu_limit")),

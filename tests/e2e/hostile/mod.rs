@@ -3,6 +3,7 @@
 //! The guests are those of `components/hostile`; what neighbours notice in milliseconds is
 //! measured by `benches/neighbours`.
 
+mod apart;
 mod crowds;
 mod frames;
 mod guests;

@@ -12,6 +12,7 @@ const WARM: usize = 15;
 const QUICK: &[&str] = &[
     "/spin/now",
     "/spin/late",
+    "/alternates/",
     "/spin-in-call/small",
     "/spin-in-call/large",
     "/spin-in-call/long?200000",

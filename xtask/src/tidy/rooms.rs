@@ -27,17 +27,21 @@ const RUNTIME: &str = "tokio";
 /// The table of ARCHITECTURE.md, as far as Cargo can see it.
 const ROOMS: &[Room] = &[
     // The scheduler must be testable on a fake, without a C++ compiler.
-    Room { name: "nala-engine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
-    Room { name: "nala-llama", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP] },
+    Room { name: "nala-engine", may_use: &["nala-machine"], must_not_know: &[WASM, HTTP, LLAMA] },
+    Room { name: "nala-llama", may_use: &["nala-engine", "nala-machine"], must_not_know: &[WASM, HTTP] },
     Room { name: "nala-http", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // Words that two hosts have in common.
-    Room { name: "nala-nn", may_use: &["nala-engine"], must_not_know: &[WASM, HTTP, LLAMA] },
-    Room { name: "nala-nn-backend", may_use: &["nala-engine", "nala-nn"], must_not_know: &[HTTP, LLAMA] },
+    Room { name: "nala-nn", may_use: &["nala-engine", "nala-machine"], must_not_know: &[WASM, HTTP, LLAMA] },
+    Room {
+        name: "nala-nn-backend",
+        may_use: &["nala-engine", "nala-machine", "nala-nn"],
+        must_not_know: &[HTTP, LLAMA],
+    },
     // wasmtime-wasi-http brings hyper for a guest's outbound requests, so the
     // family cannot be kept out here; our own server can.
     Room {
         name: "nala-wasm",
-        may_use: &["nala-engine", "nala-tenant", "nala-keyvalue", "nala-egress", "nala-nn"],
+        may_use: &["nala-engine", "nala-machine", "nala-tenant", "nala-keyvalue", "nala-egress", "nala-nn"],
         must_not_know: &[LLAMA],
     },
     // Holds data; who may use which of it is known where guests are bound.

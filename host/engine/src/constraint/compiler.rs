@@ -1,18 +1,17 @@
 //! Compiles grammars for one model, each once.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::watch;
 
 use super::cache::{Cache, Outcome};
 use super::grammar::Grammar;
+use super::keeper::{self, Running};
 use super::limits::ConstraintLimits;
 use super::source::GrammarSource;
 use super::threads;
 use super::vocabulary::Vocabulary;
-use super::watchdog::Watchdog;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
@@ -22,52 +21,70 @@ use crate::tokenizer::Tokenizer;
 /// engine's. The model's vocabulary is read with the first grammar.
 #[derive(Clone)]
 pub struct GrammarCompiler {
-    inner: Arc<Inner>,
+    open: Arc<Open>,
 }
 
-struct Inner {
+/// What the clones share. Its end is that of the compiler's thread, once that has done
+/// what was asked for.
+struct Open(Arc<Inner>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.state().is_closed = true;
+        self.0.wake.notify_one();
+    }
+}
+
+pub(super) struct Inner {
     tokenizer: Arc<dyn Tokenizer>,
-    limits: ConstraintLimits,
-    model: OnceLock<Result<Model, Error>>,
+    pub(super) limits: ConstraintLimits,
+    vocabulary: OnceLock<Result<Arc<Vocabulary>, Error>>,
     state: Mutex<State>,
-}
-
-/// What all grammars of a model share.
-#[derive(Clone)]
-struct Model {
-    vocabulary: Arc<Vocabulary>,
-    watchdog: Arc<Watchdog>,
+    /// Something has come that the keeper waits for.
+    pub(super) wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    cache: Cache,
-    queue: VecDeque<Job>,
-    /// Threads that take jobs from the queue.
-    workers: usize,
-    /// Compilations that go on past their time.
-    strays: usize,
+pub(super) struct State {
+    pub(super) cache: Cache,
+    pub(super) queue: VecDeque<Job>,
+    /// Compilations that go on, those past their time included.
+    pub(super) running: Vec<Running>,
     /// Compilations ever begun.
-    compiled: u64,
+    pub(super) compiled: u64,
+    /// Whether there is a thread that keeps all of this.
+    pub(super) is_kept: bool,
+    /// Whether nobody can ask for more.
+    pub(super) is_closed: bool,
 }
 
-struct Job {
-    source: GrammarSource,
-    outcome: watch::Sender<Outcome>,
+pub(super) struct Job {
+    pub(super) source: GrammarSource,
+    pub(super) outcome: watch::Sender<Outcome>,
 }
 
 impl std::fmt::Debug for GrammarCompiler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GrammarCompiler").field("limits", &self.inner.limits).finish_non_exhaustive()
+        f.debug_struct("GrammarCompiler").field("limits", &self.open.0.limits).finish_non_exhaustive()
     }
 }
 
 impl GrammarCompiler {
-    /// A compiler for the model of this tokenizer. Does nothing yet.
+    /// A compiler for the model of this tokenizer. It has a thread from now on, which is
+    /// as nice as the calling one: others ask for grammars from threads that have stepped
+    /// back behind all else, and this one has to keep to time.
     #[must_use]
     pub fn new(tokenizer: Arc<dyn Tokenizer>, limits: ConstraintLimits) -> Self {
-        let inner = Inner { tokenizer, limits, model: OnceLock::new(), state: Mutex::default() };
-        Self { inner: Arc::new(inner) }
+        let inner = Arc::new(Inner {
+            tokenizer,
+            limits,
+            vocabulary: OnceLock::new(),
+            state: Mutex::default(),
+            wake: Condvar::new(),
+        });
+        // Where there is no thread it is tried again with each grammar.
+        let _ = inner.keep(&mut inner.state());
+        Self { open: Arc::new(Open(inner)) }
     }
 
     /// Compiles a grammar, or takes it from the cache. The work begins with the
@@ -77,9 +94,9 @@ impl GrammarCompiler {
     /// # Errors
     /// [`Error::Constraint`] if the source is malformed, asks for what cannot be
     /// enforced, matches nothing, or is past a limit. [`Error::Busy`] if too many
-    /// compilations wait or are going on.
+    /// compilations wait or are going on, or the machine has too little time for this one.
     pub fn compile(&self, source: GrammarSource) -> impl Future<Output = Result<Grammar, Error>> + Send + use<> {
-        let outcome = self.inner.outcome(source);
+        let outcome = self.open.0.outcome(source);
         async move {
             let mut outcome = outcome?;
             let outcome = outcome.wait_for(Option::is_some).await.map_err(|_| Error::Cancelled)?;
@@ -91,20 +108,20 @@ impl GrammarCompiler {
     /// vocabulary.
     #[must_use]
     pub fn made(&self, grammar: &Grammar) -> bool {
-        let model = self.inner.model.get().and_then(|model| model.as_ref().ok());
-        model.is_some_and(|model| std::ptr::eq(&raw const *model.vocabulary, grammar.vocabulary()))
+        let vocabulary = self.open.0.vocabulary.get().and_then(|vocabulary| vocabulary.as_ref().ok());
+        vocabulary.is_some_and(|vocabulary| std::ptr::eq(&raw const **vocabulary, grammar.vocabulary()))
     }
 
     /// How many compilations were begun so far; what came from the cache is not
     /// among them.
     #[must_use]
     pub fn compilations(&self) -> u64 {
-        self.inner.state().compiled
+        self.open.0.state().compiled
     }
 }
 
 impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,113 +136,43 @@ impl Inner {
         if let Some(outcome) = state.cache.get(&source) {
             return Ok(outcome);
         }
-        if state.queue.len() >= self.limits.queue || state.strays >= self.limits.stray_threads {
+        let strays = state.running.iter().filter(|running| running.is_late()).count();
+        if state.queue.len() >= self.limits.queue || strays >= self.limits.stray_threads {
             return Err(Error::Busy);
         }
+        self.keep(&mut state)?;
         let (outcome, waiting) = watch::channel(None);
         state.cache.insert(source.clone(), waiting.clone());
         state.queue.push_back(Job { source, outcome });
-        if state.workers < self.limits.compile_threads.max(1) {
-            let this = self.clone();
-            if let Err(error) = threads::spawn("nala-grammars", threads::SMALL_STACK, move || this.work()) {
-                if let Some(job) = state.queue.pop_back() {
-                    state.cache.remove(&job.source);
-                }
-                return Err(error);
-            }
-            state.workers += 1;
-        }
+        self.wake.notify_one();
         Ok(waiting)
     }
 
-    /// Does what is in the queue.
-    fn work(self: Arc<Self>) {
-        loop {
-            let mut state = self.state();
-            state.cache.shrink(self.limits.cache_grammars, self.limits.cache_bytes);
-            let Some(job) = state.queue.pop_front() else {
-                state.workers -= 1;
-                return;
-            };
-            state.compiled += 1;
-            drop(state);
-            self.run(job);
+    /// Sees to it that there is a thread that does what is in the queue.
+    fn keep(self: &Arc<Self>, state: &mut State) -> Result<(), Error> {
+        if !state.is_kept {
+            let this = Arc::clone(self);
+            threads::spawn("nala-grammars", threads::SMALL_STACK, move || keeper::keep(&this))?;
+            state.is_kept = true;
         }
+        Ok(())
     }
 
-    fn run(self: &Arc<Self>, job: Job) {
-        // Not within the time of whoever happens to come first.
-        let model = match self.model.get_or_init(|| self.read_model()) {
-            Ok(model) => model.clone(),
-            Err(error) => {
-                job.outcome.send_replace(Some(Err(error.clone())));
-                return;
-            }
-        };
-        let Job { source, outcome } = job;
-        let outcome = Arc::new(outcome);
-        let (done, end) = sync_channel(1);
-        let (late, limits) = (outcome.clone(), self.limits.clone());
-        let body = move || {
-            let compile = || Grammar::compile(&source, model.vocabulary, model.watchdog, &limits);
-            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile));
-            let result = result.unwrap_or_else(|_| Err(Error::Constraint("this grammar cannot be handled".to_owned())));
-            late.send_replace(Some(result));
-            // The supervisor may have given up.
-            let _ = done.send(());
-        };
-        match threads::spawn("nala-grammar", threads::DEEP_STACK, body) {
-            Ok(()) => self.supervise(&outcome, end),
-            Err(error) => {
-                outcome.send_replace(Some(Err(error)));
-            }
-        }
-    }
-
-    /// Waits for a compilation, but not longer than its time.
-    fn supervise(self: &Arc<Self>, outcome: &watch::Sender<Outcome>, end: Receiver<()>) {
-        let time = self.limits.compile_time;
-        if end.recv_timeout(time) != Err(RecvTimeoutError::Timeout) {
-            return;
-        }
-        self.state().strays += 1;
-        // What it comes to in the end replaces this.
-        outcome.send_if_modified(|outcome| {
-            let late = outcome.is_none();
-            if late {
-                *outcome = Some(Err(Error::Constraint(format!(
-                    "the grammar could not be compiled within {} ms; make it simpler",
-                    time.as_millis()
-                ))));
-            }
-            late
-        });
-        let this = self.clone();
-        let wait = move || {
-            let _ = end.recv();
-            this.state().strays -= 1;
-        };
-        if threads::spawn("nala-grammar-stray", threads::SMALL_STACK, wait).is_err() {
-            // Without a thread to wait on, this one would have to; it may as well
-            // not count what it cannot see end.
-            self.state().strays -= 1;
-        }
-    }
-
-    fn read_model(&self) -> Result<Model, Error> {
-        let vocabulary = Arc::new(Vocabulary::new(self.tokenizer.clone(), &self.limits)?);
-        Ok(Model { vocabulary, watchdog: Arc::new(Watchdog::start()?) })
-    }
-
-    #[cfg(test)]
-    fn kept(&self) -> usize {
-        self.state().cache.len()
+    /// The model's vocabulary, read by whoever is first.
+    pub(super) fn vocabulary(&self) -> Result<Arc<Vocabulary>, Error> {
+        let read = || Vocabulary::new(self.tokenizer.clone(), &self.limits).map(Arc::new);
+        self.vocabulary.get_or_init(read).clone()
     }
 }
 
 #[cfg(test)]
 impl GrammarCompiler {
     pub(super) fn kept(&self) -> usize {
-        self.inner.kept()
+        self.open.0.state().cache.len()
+    }
+
+    pub(super) fn is_compiling(&self) -> bool {
+        let state = self.open.0.state();
+        !state.queue.is_empty() || !state.running.is_empty()
     }
 }

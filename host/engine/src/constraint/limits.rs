@@ -38,11 +38,14 @@ pub struct ConstraintLimits {
     /// Parser items at one place of the text; how many ways a grammar can be
     /// understood at once. Default: 2,000.
     pub row_items: usize,
-    /// The longest a call of a matcher may take, whatever its fuel. Default:
-    /// 250 ms.
+    /// The longest a call of a matcher may work, whatever its fuel; on a machine that
+    /// has more to do than it can, it may take six times as long. Default: 250 ms.
     pub step_time: Duration,
-    /// The longest a compilation may take before whoever waits for it gets an
+    /// The longest a compilation may work before whoever waits for it gets an
     /// error. Default: 5 s.
+    ///
+    /// On a machine that has more to do than it can, it may take six times as long,
+    /// after which the error is [`Error::Busy`](crate::Error::Busy).
     ///
     /// A compilation looks at no clock, so it goes on without its waiters until
     /// its fuel is spent; [`ConstraintLimits::stray_threads`] bounds how many do.

@@ -283,3 +283,44 @@ fn whoever_waits_for_a_slow_compilation_is_told_in_time() {
     assert!(error.to_string().contains("within 0 ms"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(20));
 }
+
+/// The niceness of all threads of this name.
+fn niceness_of(name: &str) -> Vec<i32> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    // A thread may end meanwhile.
+    let read = |path: std::path::PathBuf| std::fs::read_to_string(path).ok();
+    let named = tasks.filter(|task| read(task.join("comm")).is_some_and(|comm| comm.trim_end() == name));
+    let stats = named.filter_map(|task| read(task.join("stat")));
+    // The 19th field of proc_pid_stat(5), behind a name in brackets that may hold blanks.
+    stats.map(|stat| stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn what_keeps_to_time_does_not_step_back_with_who_asks_and_what_compiles_does() {
+    let compiler = compiler();
+    let own = nala_machine::niceness_behind(0).unwrap();
+    let back = nala_machine::niceness_behind(crate::affinity::NICENESS).unwrap();
+    let asks = std::thread::spawn(move || {
+        nala_machine::step_back(10).unwrap();
+        let began = Instant::now();
+        for n in 0.. {
+            let slow = lark(&format!("start: {} \"b{n}\"", "\"a\" | ".repeat(20_000)));
+            let compiling = compiler.compile(slow);
+            while compiler.is_compiling() {
+                if niceness_of("nala-grammar").contains(&back) {
+                    return compiler;
+                }
+            }
+            drop(compiling);
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", niceness_of("nala-grammar"));
+        }
+        compiler
+    });
+    // It has its threads until it is dropped.
+    let _compiler = asks.join().unwrap();
+    for name in ["nala-grammars", "nala-step-watch"] {
+        // A look may miss some while others end.
+        let niceness: Vec<i32> = (0..20).flat_map(|_| niceness_of(name)).collect();
+        assert!(!niceness.is_empty() && niceness.iter().all(|nice| *nice == own), "{name}: {niceness:?}");
+    }
+}

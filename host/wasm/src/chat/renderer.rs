@@ -77,7 +77,7 @@ impl Renderer {
         // The renderer works in the caller's polls, and both would count them.
         caller.pause();
         let rendered = tokio::time::timeout(self.blueprint.limits.wall, cpu.follow(work)).await;
-        caller.charge(cpu.used());
+        caller.take_over(&cpu);
         caller.resume();
         drop(store);
         drop(alive);

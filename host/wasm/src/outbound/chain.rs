@@ -1,8 +1,9 @@
 //! Requests from one component of an application to another.
 //!
-//! How deep such requests lie in each other is kept in the host: it is noted at
-//! the request of an instance, goes on with each request that the instance makes,
-//! and can be neither read nor set by a guest or a client.
+//! How deep such requests lie in each other, and who serves the client that they are
+//! made for, is kept in the host: it is noted at the request of an instance, goes on
+//! with each request that the instance makes, and can be neither read nor set by a guest
+//! or a client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use thiserror::Error;
+use tokio::runtime::Handle;
 use wasmtime_wasi_http::{Error as WireError, RequestOptions, WasiBody};
 
 use crate::body::ResponseBody;
@@ -57,29 +59,42 @@ pub enum ChainError {
     Handle(#[from] HandleError),
 }
 
-/// How deep a request lies in others: not at all, if it is a client's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Depth(u32);
+/// Where a request comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    /// How deep it lies in others: not at all, if it is a client's.
+    depth: u32,
+    /// The threads that serve the client. A request of a guest begins where the guest
+    /// is, and that may be a thread of guests.
+    pub(crate) here: Handle,
+}
 
-impl Depth {
-    /// The depth of a request, as the host noted it.
+impl Origin {
+    /// That of a client's request, which these threads serve.
+    pub(crate) fn client(here: Handle) -> Self {
+        Self { depth: 0, here }
+    }
+
+    /// That of a request, as the host noted it. Where it did not, a client's that the
+    /// calling thread serves.
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
-        request.extensions().get().copied().unwrap_or_default()
+        let noted = request.extensions().get().cloned();
+        noted.unwrap_or_else(|| Self::client(Handle::current()))
     }
 }
 
-/// Calls a component. `depth` is that of the request that the caller answers;
+/// Calls a component. `origin` is that of the request that the caller answers;
 /// one that answers none, because it is still being made, calls nobody: its end
 /// would be nobody's, and one that calls itself would never get to a request.
 pub(super) async fn call(
     chain: Option<Arc<dyn Chain>>,
     callee: Callee,
     mut request: Request<WasiBody>,
-    depth: Option<Depth>,
+    origin: Option<Origin>,
     options: RequestOptions,
 ) -> Result<Response<WasiBody>, WireError> {
     let chain = chain.ok_or(WireError::DestinationNotFound)?;
-    let Some(Depth(depth)) = depth else { return Err(WireError::HttpRequestDenied) };
+    let Some(Origin { depth, here }) = origin else { return Err(WireError::HttpRequestDenied) };
     if depth >= MAX_DEPTH {
         return Err(WireError::LoopDetected);
     }
@@ -88,7 +103,7 @@ pub(super) async fn call(
         return Err(WireError::HttpRequestDenied);
     }
     request.extensions_mut().clear();
-    request.extensions_mut().insert(Depth(depth + 1));
+    request.extensions_mut().insert(Origin { depth: depth + 1, here });
     let answer = chain.call(callee, request);
     let answer = match options.first_byte_timeout {
         Some(time) => tokio::time::timeout(time, answer).await.map_err(|_| WireError::ConnectionReadTimeout)?,

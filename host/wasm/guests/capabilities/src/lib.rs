@@ -85,11 +85,21 @@ fn tell(path: &str) -> String {
         "/key-value-swap" => key_value::swap(query),
         "/fetch" => outbound::fetch(query),
         "/fetch-many" => outbound::fetch_many(query),
+        "/compute-and-fetch" => {
+            compute();
+            outbound::fetch(query)
+        }
         "/header" => outbound::with_header(query),
         "/recurse" => outbound::fetch(&format!("http://{query}.spin.internal/recurse?{query}")),
         "/trap" => core::arch::wasm32::unreachable(),
         _ => "no such path".to_owned(),
     }
+}
+
+/// Computes for so long that the host sees it.
+fn compute() {
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < std::time::Duration::from_millis(60) {}
 }
 
 fn text(out: ResponseOutparam, text: &str) {
