@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn nothing_comes_out_of_the_environment() {
-        // Any variable that is set does.
-        let (name, secret) = std::env::vars().find(|(name, value)| is_plain(name) && value.len() > 3).unwrap();
+        // It is set wherever tests run.
+        let (name, secret) = ("PATH", std::env::var("PATH").unwrap());
         for value in [
             format!("${{{name}}}"),
             format!("${name}"),
@@ -107,15 +107,11 @@ mod tests {
             let error = read(&format!("A='b'\nSPIN_VARIABLE_KEY={value}\n")).unwrap_err();
             let (text, help) = (error.to_string(), error.help);
             assert!(text.contains("line 2 has a `$`") && help.contains("single quotes"), "{value}: {text} {help}");
-            assert!(!text.contains(&secret) && !text.contains(&name), "{value}: {text}");
+            assert!(!text.contains(&secret) && !text.contains(name), "{value}: {text}");
         }
         for literal in [format!("'${{{name}}}'"), format!("\\${{{name}}}"), format!("\"\\${{{name}}}\"")] {
             let said = read(&format!("SPIN_VARIABLE_KEY={literal}\n")).unwrap();
             assert_eq!(said.variable("key"), Some(format!("${{{name}}}").into()), "{literal}");
         }
-    }
-
-    fn is_plain(name: &str) -> bool {
-        name.len() > 2 && name.chars().all(|sign| sign.is_ascii_alphanumeric())
     }
 }
