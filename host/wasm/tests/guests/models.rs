@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Bench, request, tight};
+use crate::common::{Bench, request, tight};
 use http_body_util::BodyExt;
 use nala_engine::fake::Fake;
 use nala_engine::{EngineConfig, ModelPool, ModelSpec, PoolConfig, Residence};

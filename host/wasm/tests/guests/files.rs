@@ -2,8 +2,6 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -11,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Bench, tight};
+use crate::common::{Bench, tight};
 use nala_wasm::{Access, Asset, AssetLimit, Capabilities, Files, Folder, HandleError, Limits};
 use tempfile::TempDir;
 
@@ -279,7 +277,7 @@ async fn files_that_cannot_be_given_are_named_at_load() {
     let host = Host::new();
     symlink("/etc/passwd", host.path("link")).unwrap();
     let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
-    let compiled = runtime.compile("caps", Source::File(&common::guest("capabilities"))).unwrap();
+    let compiled = runtime.compile("caps", Source::File(&crate::common::guest("capabilities"))).unwrap();
     let refused = |path: &str, guest: &str, limit: u64| {
         let path = host.path(path);
         let capabilities = assets(&[(path.as_path(), guest)], AssetLimit(limit));

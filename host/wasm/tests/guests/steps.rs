@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::Bench;
+use crate::common::Bench;
 use nala_engine::fake::{Fake, USER};
 use nala_engine::{BatchEntry, LoadedModel};
 use nala_wasm::{Limits, RuntimeConfig};
@@ -134,7 +132,7 @@ async fn calls_that_get_no_answer_do_not_pile_up() {
     // More than the engine takes in at once before it goes to its batch.
     let app = bench.app.clone();
     let mut many =
-        tokio::spawn(async move { app.handle(common::request("/priorities?3000")).await.map(|r| r.status()) });
+        tokio::spawn(async move { app.handle(crate::common::request("/priorities?3000")).await.map(|r| r.status()) });
     let early = tokio::time::timeout(Duration::from_millis(700), &mut many).await;
     assert!(early.is_err(), "6000 calls went to an engine that hears none: {early:?}");
     hold.store(false, Ordering::Release);

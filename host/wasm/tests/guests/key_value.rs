@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use nala_keyvalue::{Config, KeyValue, Scope, Store};
 use nala_wasm::{Capabilities, Limits};
 

@@ -2,14 +2,12 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use common::{Bench, guest, request, tight};
+use crate::common::{Bench, guest, request, tight};
 use http::Request;
 use nala_egress::{AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
 use nala_wasm::{

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::Bench;
+use crate::common::Bench;
 use nala_engine::fake::Fake;
 use nala_engine::{EmbeddingInfo, LoadedModel};
 use nala_wasm::{HandleError, Limits, RuntimeConfig};

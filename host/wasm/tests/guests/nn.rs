@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, guest, request, tight};
+use crate::common::{Bench, guest, request, tight};
 use http_body_util::BodyExt;
 use nala_engine::fake::Fake;
 use nala_wasm::{Grant, HandleError, KvLimit, Limits, LoadError, Runtime, RuntimeConfig, Source};

@@ -1,12 +1,10 @@
 //! What components are granted by values: environment, variables, clocks; and
 //! that they are told so where they are not.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use common::{Bench, guest};
+use crate::common::{Bench, guest};
 use nala_wasm::{Capabilities, Clocks, Grant, Limits, Runtime, RuntimeConfig, Secret, Source};
 
 fn secrets(values: &[(&str, &str)]) -> BTreeMap<String, Secret> {

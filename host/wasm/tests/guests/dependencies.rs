@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use common::{Bench, guest};
+use crate::common::{Bench, guest};
 use nala_compose::{ComposeError, Dependency, Main, compose};
 use nala_egress::{AllowList, ConnectionLimit, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
 use nala_keyvalue::{Config, KeyValue, Scope};

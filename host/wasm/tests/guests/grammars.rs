@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Bench, tight};
+use crate::common::{Bench, tight};
 use nala_engine::fake::Fake;
 use nala_engine::{Error, LoadedModel, Token, Tokenizer};
 use nala_wasm::{HandleError, Limits, RuntimeConfig};

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
-use common::{Bench, tight};
+use crate::common::{Bench, tight};
 use nala_engine::fake::Fake;
 use nala_wasm::{KvLimit, Limits};
 

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Bench, request, tight};
+use crate::common::{Bench, request, tight};
 use nala_engine::fake::Fake;
 use nala_engine::{Error, LoadedModel, Token, Tokenizer};
 use nala_wasm::{HandleError, Limits, RuntimeConfig};

@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{Bench, request, tight};
+use crate::common::{Bench, request, tight};
 use http_body_util::BodyExt;
 use nala_wasm::{Limits, RuntimeConfig};
 

@@ -1,0 +1,19 @@
+//! What guests are given and may do, and what they are refused: one program, because each
+//! that links wasmtime takes long to build.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod capabilities;
+mod dependencies;
+mod embeddings;
+mod files;
+mod grammars;
+mod key_value;
+mod model_limits;
+mod models;
+mod nn;
+mod outbound;
+mod renderer;
+mod spin_llm;
+mod steps;
