@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::queue::Queue;
 use super::guide::{Ends, Jump};
@@ -65,7 +65,8 @@ pub(super) struct Job {
     pub(super) jump: Jump,
     /// Who pays for it with turns.
     pub(super) tenant: Arc<str>,
-    /// The most time it may take.
+    /// The most CPU time it may take: that it waits behind others is not the grammar's
+    /// doing.
     pub(super) time: Duration,
 }
 
@@ -80,7 +81,7 @@ pub(super) enum News {
 pub(super) struct Found {
     pub(super) feed: Feed,
     pub(super) mask: Result<TokenMask, Error>,
-    /// Time that it took.
+    /// CPU time that it took.
     pub(super) took: Duration,
 }
 
@@ -170,7 +171,8 @@ fn work(queue: &Queue<Order>) {
 /// Whether a job may go on.
 struct May {
     called_off: Arc<AtomicBool>,
-    until: Instant,
+    /// What this thread will have used in all when the time is up.
+    until: Duration,
 }
 
 impl May {
@@ -178,7 +180,7 @@ impl May {
         if self.called_off.load(Ordering::Acquire) {
             return Err(Error::Cancelled);
         }
-        if Instant::now() >= self.until {
+        if nala_machine::worked() >= self.until {
             return Err(too_much());
         }
         Ok(())
@@ -192,12 +194,12 @@ pub(super) fn too_much() -> Error {
 
 /// Nobody may listen any more: then there is nothing to be done about it.
 fn find_out(order: Order) {
-    let begin = Instant::now();
+    let begin = nala_machine::worked();
     let Order { job, news, called_off } = order;
     let may = May { called_off, until: begin + job.time };
     let Job { mut feed, tokens, jump, .. } = job;
     let mask = follow(&mut feed, &tokens, jump, &may, &news);
-    let took = begin.elapsed();
+    let took = nala_machine::worked().saturating_sub(begin);
     let _ = news.send(News::Found(Found { feed, mask, took }));
 }
 
