@@ -118,7 +118,7 @@ mod tests {
             ("::/0", "cannot be granted"),
             ("224.0.0.0/8", "cannot be granted"),
             ("10.1.2.3/8", "write 10.0.0.0/8"),
-            ("::ffff:0:0/90", "networks of IPv4"),
+            ("::ffc0:0:0/90", "networks of IPv4"),
         ] {
             match Networks::parse(&[entry], &[]) {
                 Ok(_) => assert_eq!(fix, "", "{entry} was taken"),
