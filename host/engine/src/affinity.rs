@@ -24,13 +24,16 @@ impl Affinity {
     }
 }
 
-/// How far threads that work on grammars step back, as by nice(1): what they find out is
+/// How far threads that follow grammars step back, as by nice(1): what they find out is
 /// for one run, and the engine thread's steps are for all.
-pub(crate) const NICENESS: i32 = 5;
+pub(crate) const FOLLOWING: i32 = 5;
+/// And those that compile: nothing waits for them but who asked for it, and several may
+/// go on at once.
+pub(crate) const COMPILING: i32 = 15;
 
 /// Has the calling thread step back behind the engine's.
-pub(crate) fn step_back() {
-    if let Err(error) = nala_machine::step_back(NICENESS) {
+pub(crate) fn step_back(by: i32) {
+    if let Err(error) = nala_machine::step_back(by) {
         tracing::debug!(%error, "a thread for grammars does not step back behind others");
     }
 }

@@ -115,7 +115,7 @@ fn begin(inner: &Arc<Inner>, state: &mut State, watchdog: &mut Option<Arc<Watchd
     let started = watching(watchdog).and_then(|watchdog| {
         let (inner, outcome, source) = (Arc::clone(inner), Arc::clone(&outcome), source.clone());
         threads::spawn("nala-grammar", threads::DEEP_STACK, move || {
-            affinity::step_back();
+            affinity::step_back(affinity::COMPILING);
             let compile = || {
                 let vocabulary = inner.vocabulary()?;
                 inner.is_timed(name);

@@ -299,7 +299,7 @@ fn niceness_of(name: &str) -> Vec<i32> {
 fn what_keeps_to_time_does_not_step_back_with_who_asks_and_what_compiles_does() {
     let compiler = compiler();
     let own = nala_machine::niceness_behind(0).unwrap();
-    let back = nala_machine::niceness_behind(crate::affinity::NICENESS).unwrap();
+    let back = nala_machine::niceness_behind(crate::affinity::COMPILING).unwrap();
     let asks = std::thread::spawn(move || {
         nala_machine::step_back(10).unwrap();
         let began = Instant::now();

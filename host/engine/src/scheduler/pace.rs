@@ -22,6 +22,8 @@ const WEIGHT: f64 = 0.3;
 const UNLIKE: f64 = 0.2;
 /// and the least that it is taken to cost, as a part of the average of all.
 const CHEAPEST: f64 = 0.25;
+/// The part of the time for a step that its tokens have at the least.
+const ALWAYS: f64 = 0.25;
 /// The largest batch whose cost is kept by itself.
 const LARGEST: u32 = 64;
 /// After so many batches a size that did not come again is forgotten: it may have
@@ -68,14 +70,16 @@ impl Pace {
     }
 
     /// How many tokens of prompts a batch may have so that its step takes about so long,
-    /// or, where that is longer, twice what any batch takes: with smaller ones prompts
-    /// would take for ever, and steps hardly less.
+    /// or, where any batch takes longer than that, twice as long as that: with smaller ones
+    /// prompts would take for ever, and steps hardly less.
     pub(super) fn tokens_in(&self, time: Duration) -> u32 {
         let Some((batch, token)) = self.prompts.costs() else { return FIRST };
         if token <= 0.0 {
             return u32::MAX;
         }
-        let tokens = ((time.as_secs_f64() - batch).max(batch) / token) as u32;
+        let time = time.as_secs_f64();
+        let left = if batch < time { (time - batch).max(time * ALWAYS) } else { batch };
+        let tokens = (left / token) as u32;
         match tokens > LEAST {
             true => tokens,
             false if self.batches.is_multiple_of(2) => LEAST,

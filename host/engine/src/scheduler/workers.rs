@@ -132,7 +132,7 @@ impl Workers {
             let thread = std::thread::Builder::new().name("grammar".into());
             if let Err(error) = thread.spawn(move || {
                 affinity.apply();
-                affinity::step_back();
+                affinity::step_back(affinity::FOLLOWING);
                 work(&queue);
             }) {
                 tracing::warn!(%error, "no further thread for grammars");
