@@ -29,7 +29,7 @@ impl Affinity {
 pub(crate) const FOLLOWING: i32 = 5;
 /// And those that compile: nothing waits for them but who asked for it, and several may
 /// go on at once.
-pub(crate) const COMPILING: i32 = 15;
+pub(crate) const COMPILING: i32 = 10;
 
 /// Has the calling thread step back behind the engine's.
 pub(crate) fn step_back(by: i32) {

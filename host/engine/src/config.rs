@@ -52,7 +52,7 @@ pub struct CompanyConfig {
 
 impl Default for CompanyConfig {
     fn default() -> Self {
-        Self { step_time: Duration::from_millis(50), at_once: Duration::from_millis(400), part: 50, stretch: 35 }
+        Self { step_time: Duration::from_millis(50), at_once: Duration::from_millis(50), part: 50, stretch: 35 }
     }
 }
 

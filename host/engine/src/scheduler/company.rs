@@ -18,7 +18,7 @@ const LATELY: Duration = Duration::from_secs(2);
 
 /// So many times what it may hold others up at once is the most that a tenant owes: else
 /// one that had a bad time, or a busy one, would pay for it for hours.
-const MOST: u32 = 2;
+const MOST: u32 = 20;
 
 /// A step that is much longer than it would be without prompts counts as so many times
 /// that at the least: streams are as uneven as their long steps are many.
