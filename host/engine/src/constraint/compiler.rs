@@ -32,6 +32,7 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.0.state().is_closed = true;
         self.0.wake.notify_one();
+        self.0.work.notify_all();
     }
 }
 
@@ -42,12 +43,16 @@ pub(super) struct Inner {
     state: Mutex<State>,
     /// Something has come that the keeper waits for.
     pub(super) wake: Condvar,
+    /// A job has come for the threads that look for one.
+    pub(super) work: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     pub(super) cache: Cache,
     pub(super) queue: VecDeque<Job>,
+    /// Threads that wait for a job, or are about to.
+    pub(super) looking: usize,
     /// Compilations that go on, those past their time included.
     pub(super) running: Vec<Running>,
     /// Compilations ever begun.
@@ -60,7 +65,7 @@ pub(super) struct State {
 
 pub(super) struct Job {
     pub(super) source: GrammarSource,
-    pub(super) outcome: watch::Sender<Outcome>,
+    pub(super) outcome: Arc<watch::Sender<Outcome>>,
 }
 
 impl std::fmt::Debug for GrammarCompiler {
@@ -81,6 +86,7 @@ impl GrammarCompiler {
             vocabulary: OnceLock::new(),
             state: Mutex::default(),
             wake: Condvar::new(),
+            work: Condvar::new(),
         });
         // Where there is no thread it is tried again with each grammar.
         let _ = inner.keep(&mut inner.state());
@@ -143,8 +149,11 @@ impl Inner {
         self.keep(&mut state)?;
         let (outcome, waiting) = watch::channel(None);
         state.cache.insert(source.clone(), waiting.clone());
-        state.queue.push_back(Job { source, outcome });
-        self.wake.notify_one();
+        state.queue.push_back(Job { source, outcome: Arc::new(outcome) });
+        match state.looking >= state.queue.len() {
+            true => self.work.notify_one(),
+            false => self.wake.notify_one(),
+        }
         Ok(waiting)
     }
 
@@ -169,6 +178,11 @@ impl Inner {
 impl GrammarCompiler {
     pub(super) fn kept(&self) -> usize {
         self.open.0.state().cache.len()
+    }
+
+    /// How many threads wait for a job.
+    pub(super) fn looking(&self) -> usize {
+        self.open.0.state().looking
     }
 
     pub(super) fn is_compiling(&self) -> bool {

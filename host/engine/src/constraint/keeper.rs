@@ -1,9 +1,9 @@
-//! The thread that has grammars compiled, and keeps an eye on the time.
+//! The thread that sees to it that there are threads which compile, and keeps an eye on
+//! the time.
 //!
 //! It does not compile itself, and does not step back as the threads do that compile:
 //! what it starts is as nice as it is.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,11 @@ use nala_machine::ThreadClock;
 use tokio::sync::watch;
 
 use super::cache::Outcome;
-use super::compiler::{Inner, Job, State};
-use super::grammar::Grammar;
+use super::compiler::{Inner, State};
 use super::limits::ConstraintLimits;
-use super::threads::{self, Late, Stopwatch};
+use super::threads::{Late, Stopwatch};
 use super::watchdog::Watchdog;
-use crate::affinity;
+use super::workers;
 use crate::error::Error;
 
 /// Times are looked at no more often.
@@ -40,6 +39,10 @@ enum Stage {
 }
 
 impl Running {
+    pub(super) fn begin(name: u64, outcome: Arc<watch::Sender<Outcome>>) -> Self {
+        Self { name, outcome, stage: Stage::Beginning }
+    }
+
     /// Whether it is past its time.
     pub(super) fn is_late(&self) -> bool {
         matches!(self.stage, Stage::Late)
@@ -81,19 +84,17 @@ pub(super) fn keep(inner: &Arc<Inner>) {
     let mut watchdog = None;
     let mut state = inner.state();
     loop {
-        let State { cache, running, .. } = &mut *state;
-        cache.shrink(inner.limits.cache_grammars, inner.limits.cache_bytes);
+        state.cache.shrink(inner.limits.cache_grammars, inner.limits.cache_bytes);
         let now = Instant::now();
-        let next = running.iter_mut().filter_map(|running| running.look(&inner.limits, now)).min();
-        let in_time = running.iter().filter(|running| !running.is_late()).count();
-        if in_time < inner.limits.compile_threads.max(1)
-            && let Some(job) = state.queue.pop_front()
-        {
-            state.compiled += 1;
-            begin(inner, &mut state, &mut watchdog, job);
+        let next = state.running.iter_mut().filter_map(|running| running.look(&inner.limits, now)).min();
+        if state.queue.len() > state.looking && state.lacks_threads(&inner.limits) {
+            let started = watching(&mut watchdog).and_then(|watchdog| workers::start(inner, &mut state, watchdog));
+            if let Err(error) = started {
+                state.refuse_next(error);
+            }
             continue;
         }
-        if state.is_closed && in_time == 0 {
+        if state.is_closed && state.queue.is_empty() && state.in_time() == 0 {
             return;
         }
         state = wait(inner, state, next);
@@ -107,36 +108,6 @@ fn wait<'a>(inner: &'a Inner, state: MutexGuard<'a, State>, next: Option<Duratio
     }
 }
 
-/// Starts a thread for a job.
-fn begin(inner: &Arc<Inner>, state: &mut State, watchdog: &mut Option<Arc<Watchdog>>, job: Job) {
-    let Job { source, outcome } = job;
-    let outcome = Arc::new(outcome);
-    let name = state.compiled;
-    let started = watching(watchdog).and_then(|watchdog| {
-        let (inner, outcome, source) = (Arc::clone(inner), Arc::clone(&outcome), source.clone());
-        threads::spawn("nala-grammar", threads::DEEP_STACK, move || {
-            affinity::step_back(affinity::COMPILING);
-            let compile = || {
-                let vocabulary = inner.vocabulary()?;
-                inner.is_timed(name);
-                Grammar::compile(&source, vocabulary, watchdog, &inner.limits)
-            };
-            let result = catch_unwind(AssertUnwindSafe(compile));
-            let result = result.unwrap_or_else(|_| Err(Error::Constraint("this grammar cannot be handled".to_owned())));
-            outcome.send_replace(Some(result));
-            inner.is_through(name);
-        })
-    });
-    match started {
-        Ok(()) => state.running.push(Running { name, outcome, stage: Stage::Beginning }),
-        Err(error) => {
-            outcome.send_replace(Some(Err(error)));
-            // Says nothing of the grammar, so the next who asks for it is not told the same.
-            state.cache.remove(&source);
-        }
-    }
-}
-
 /// The watchdog of all grammars, started with the first.
 fn watching(watchdog: &mut Option<Arc<Watchdog>>) -> Result<Arc<Watchdog>, Error> {
     match watchdog {
@@ -145,9 +116,30 @@ fn watching(watchdog: &mut Option<Arc<Watchdog>>) -> Result<Arc<Watchdog>, Error
     }
 }
 
+impl State {
+    /// How many compilations go on that are not past their time.
+    fn in_time(&self) -> usize {
+        self.running.iter().filter(|running| !running.is_late()).count()
+    }
+
+    /// Whether there are fewer threads that compile than there may be.
+    fn lacks_threads(&self, limits: &ConstraintLimits) -> bool {
+        self.looking + self.in_time() < limits.compile_threads.max(1)
+    }
+
+    /// Tells whoever waits for the next job that it cannot be done.
+    fn refuse_next(&mut self, error: Error) {
+        if let Some(job) = self.queue.pop_front() {
+            job.outcome.send_replace(Some(Err(error)));
+            // Says nothing of the grammar, so the next who asks for it is not told the same.
+            self.cache.remove(&job.source);
+        }
+    }
+}
+
 impl Inner {
     /// The calling thread begins to compile now.
-    fn is_timed(&self, name: u64) {
+    pub(super) fn is_timed(&self, name: u64) {
         let mut state = self.state();
         if let Some(running) = state.running.iter_mut().find(|running| running.name == name) {
             running.stage = Stage::Timed(Stopwatch::start(ThreadClock::of_this_thread()));
@@ -155,9 +147,14 @@ impl Inner {
         self.wake.notify_one();
     }
 
-    /// A compilation has come to something.
-    fn is_through(&self, name: u64) {
-        self.state().running.retain(|running| running.name != name);
+    /// A compilation has come to something. Whether its thread looks for another one from
+    /// now on.
+    pub(super) fn is_through(&self, name: u64) -> bool {
+        let mut state = self.state();
+        state.running.retain(|running| running.name != name);
+        let looks = state.lacks_threads(&self.limits);
+        state.looking += usize::from(looks);
         self.wake.notify_one();
+        looks
     }
 }

@@ -274,6 +274,25 @@ fn too_many_compilations_at_once_are_refused() {
 }
 
 #[test]
+fn a_thread_compiles_one_grammar_after_the_other_and_ends_when_there_is_none() {
+    let limits = ConstraintLimits { compile_threads: 1, ..ConstraintLimits::default() };
+    let compiler = GrammarCompiler::new(tokenizer(), limits);
+    let wait_for = |looking: usize| {
+        let began = Instant::now();
+        while compiler.looking() != looking {
+            assert!(began.elapsed() < Duration::from_secs(30), "{} threads look for a job", compiler.looking());
+            std::thread::yield_now();
+        }
+    };
+    for n in 1..10 {
+        block_on(compiler.compile(regex(&format!("a{{{n}}}")))).unwrap();
+        wait_for(1);
+    }
+    wait_for(0);
+    block_on(compiler.compile(regex("b"))).unwrap();
+}
+
+#[test]
 fn whoever_waits_for_a_slow_compilation_is_told_in_time() {
     let limits = ConstraintLimits { compile_time: Duration::ZERO, ..ConstraintLimits::default() };
     let compiler = GrammarCompiler::new(tokenizer(), limits);

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// For what hardly calls anything.
 pub(super) const SMALL_STACK: usize = 256 << 10;
 /// For compiling: the grammar library recurses over rules that refer to rules.
-/// Only what is touched becomes memory, and all of it is given back.
+/// Only what is touched becomes memory, and all of it is given back with the thread.
 pub(super) const DEEP_STACK: usize = 512 << 20;
 
 /// Starts a thread that nobody waits for. It is as nice as the one that starts it, see
