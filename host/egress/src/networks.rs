@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::range::{behind_nat64, canonical, grants, range};
 
@@ -70,10 +70,10 @@ fn network(entry: &str) -> Result<IpNet, NetworkError> {
     if written != written.trunc() {
         return Err(NetworkError::HostBits(entry.to_owned(), written.trunc()));
     }
-    let network = mapped(written.trunc());
-    let all = IpNet::V6(Ipv6Net::new_assert(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96));
+    let network = mapped(written);
     // Addresses are looked up as those of IPv4 that they are, and would not be found.
-    if network.prefix_len() > 0 && network != all && network.contains(&all) {
+    let one = IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped());
+    if network.prefix_len() > 0 && network.contains(&one) {
         return Err(NetworkError::Mapped(entry.to_owned()));
     }
     Ok(network)

@@ -98,6 +98,23 @@ pub(crate) struct StepCommand {
     pub(crate) reply: Reply<Vec<Reading>>,
 }
 
+/// Something that takes a copy of a session's state.
+pub(crate) struct CopyCommand {
+    pub(crate) id: SessionId,
+    pub(crate) to: CopyTo,
+    pub(crate) reply: Reply<()>,
+}
+
+/// What a state is copied for.
+pub(crate) enum CopyTo {
+    /// To take tokens out of the session, and move up those behind them.
+    Evict { at: u32, count: u32 },
+    /// To move the state into RAM until the session is used again.
+    Park,
+    /// To keep what the session holds under a name of its scope.
+    Save { name: String },
+}
+
 pub(crate) enum Command {
     Open(NewSession),
     /// Makes a session that holds what `id` holds.
@@ -112,24 +129,8 @@ pub(crate) enum Command {
         to: u32,
         reply: Reply<u32>,
     },
-    /// Takes tokens out of the session.
-    Evict {
-        id: SessionId,
-        at: u32,
-        count: u32,
-        reply: Reply<()>,
-    },
-    /// Moves the session's state into RAM until it is used again.
-    Park {
-        id: SessionId,
-        reply: Reply<()>,
-    },
-    /// Keeps what the session holds under a name of its scope.
-    Save {
-        id: SessionId,
-        name: String,
-        reply: Reply<()>,
-    },
+    /// What takes a copy of a session's state, for which all wait.
+    Copy(CopyCommand),
     /// Makes a session of what was saved, and tells the bytes of its grammar. None:
     /// nothing was.
     Restore {

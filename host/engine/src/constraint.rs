@@ -40,6 +40,7 @@ pub mod source;
 mod threads;
 mod vocabulary;
 mod watchdog;
+mod workers;
 
 pub use compiler::GrammarCompiler;
 pub use grammar::Grammar;

@@ -46,7 +46,7 @@ use crate::options::Finish;
 use crate::tokenizer::Tokenizer;
 use cells::Cells;
 use company::{Company, Spare};
-use copies::{Copies, Copy};
+use copies::Copies;
 use draft::DraftModel;
 use embed::Embeddings;
 use fair::Fair;
@@ -93,7 +93,7 @@ pub(crate) struct Scheduler<C> {
     company: Company,
     /// Copies of states that wait for their turn.
     copies: Copies,
-    /// What steps have for prompts of those who were served far more.
+    /// What steps have for prompts of those who have held others up enough.
     spare: Spare,
     /// Guesses what runs will say.
     draft: Option<DraftModel>,
@@ -180,9 +180,7 @@ impl<C: Clock> Scheduler<C> {
             }
             Command::Fork { id, new, reply } => drop(reply.send(self.fork(id, new))),
             Command::Rewind { id, to, reply } => drop(reply.send(self.rewind(id, to))),
-            Command::Evict { id, at, count, reply } => self.ask_for_copy(Copy::Evict { id, at, count, reply }),
-            Command::Park { id, reply } => self.ask_for_copy(Copy::Park { id, reply }),
-            Command::Save { id, name, reply } => self.ask_for_copy(Copy::Save { id, name, reply }),
+            Command::Copy(command) => self.ask_for_copy(command),
             Command::Restore { name, new, reply } => drop(reply.send(self.restore(name, new))),
             Command::Prefill { id, tokens, reply } => self.begin_prefill(id, tokens, reply),
             Command::Embed(command) => self.begin_embedding(command),

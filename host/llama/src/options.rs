@@ -151,6 +151,14 @@ impl LoadOptions {
         Self { threads: NonZeroUsize::new(threads), batch_threads: NonZeroUsize::new(batch), ..self.clone() }
     }
 
+    /// Where more threads are asked for than the process may use CPUs: how many, and how
+    /// many CPUs.
+    pub(crate) fn crowd(&self) -> Option<(usize, usize)> {
+        let threads = self.threads.max(self.batch_threads).map(NonZeroUsize::get)?;
+        let cpus = cpus();
+        (threads > cpus).then_some((threads, cpus))
+    }
+
     /// Says what is wrong with the numbers, if anything is.
     pub(crate) fn check(&self) -> Result<(), String> {
         let ranges = [
@@ -229,16 +237,6 @@ impl LoadOptions {
             sequences: self.max_sequences,
             vocab,
         }
-    }
-}
-
-impl LoadOptions {
-    /// Where more threads are asked for than the process may use CPUs: how many, and how
-    /// many CPUs.
-    pub(crate) fn crowd(&self) -> Option<(usize, usize)> {
-        let threads = self.threads.max(self.batch_threads).map(NonZeroUsize::get)?;
-        let cpus = cpus();
-        (threads > cpus).then_some((threads, cpus))
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Generation, Shared};
 use crate::Token;
-use crate::command::{Command, SessionId, SessionState};
+use crate::command::{Command, CopyCommand, CopyTo, SessionId, SessionState};
 use crate::constraint::Grammar;
 use crate::error::Error;
 use crate::options::{GenerateOptions, PrefillInfo, Priority, Tenant};
@@ -151,7 +151,7 @@ impl Session {
     pub async fn evict(&mut self, at: u32, count: u32) -> Result<(), Error> {
         self.refuse_while_working()?;
         let id = self.id;
-        self.shared.ask(|reply| Command::Evict { id, at, count, reply }).await
+        self.shared.ask(|reply| Command::Copy(CopyCommand { id, to: CopyTo::Evict { at, count }, reply })).await
     }
 
     /// Moves the state out of the KV cells into RAM until the session is used
@@ -163,7 +163,7 @@ impl Session {
     pub async fn park(&mut self) -> Result<(), Error> {
         self.refuse_while_working()?;
         let id = self.id;
-        self.shared.ask(|reply| Command::Park { id, reply }).await
+        self.shared.ask(|reply| Command::Copy(CopyCommand { id, to: CopyTo::Park, reply })).await
     }
 
     /// Keeps what the session holds under a name of its scope, in place of what
@@ -176,8 +176,8 @@ impl Session {
     pub async fn save(&mut self, name: &str) -> Result<(), Error> {
         validate::name(name)?;
         self.refuse_while_working()?;
-        let (id, name) = (self.id, name.to_owned());
-        self.shared.ask(|reply| Command::Save { id, name, reply }).await
+        let (id, to) = (self.id, CopyTo::Save { name: name.to_owned() });
+        self.shared.ask(|reply| Command::Copy(CopyCommand { id, to, reply })).await
     }
 
     /// Has what the session says from here on follow a grammar: runs, and tokens

@@ -24,7 +24,7 @@ const MOST: u32 = 20;
 /// that at the least: streams are as uneven as their long steps are many.
 const NOTICED: u32 = 3;
 
-/// Every so many batches such prompts get nothing, so that it stays known what a step
+/// Every so many batches prompts of those who owe too much get nothing, so that it stays known what a step
 /// takes without them.
 const BARE: u64 = 32;
 

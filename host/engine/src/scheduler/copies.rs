@@ -10,39 +10,18 @@ use std::time::Duration;
 
 use super::Scheduler;
 use crate::clock::Clock;
-use crate::command::{Reply, SessionId};
+use crate::command::{CopyCommand, CopyTo};
 
 /// For so long copies may be made between two steps.
 const BETWEEN: Duration = Duration::from_millis(5);
 
-/// A copy that was asked for.
-pub(super) enum Copy {
-    Park { id: SessionId, reply: Reply<()> },
-    Save { id: SessionId, name: String, reply: Reply<()> },
-    Evict { id: SessionId, at: u32, count: u32, reply: Reply<()> },
-}
-
-impl Copy {
-    fn id(&self) -> SessionId {
-        match self {
-            Self::Park { id, .. } | Self::Save { id, .. } | Self::Evict { id, .. } => *id,
-        }
-    }
-
-    fn is_abandoned(&self) -> bool {
-        match self {
-            Self::Park { reply, .. } | Self::Save { reply, .. } | Self::Evict { reply, .. } => reply.is_closed(),
-        }
-    }
-}
-
 /// Those that wait, oldest first.
-pub(super) type Copies = VecDeque<Copy>;
+pub(super) type Copies = VecDeque<CopyCommand>;
 
 impl<C: Clock> Scheduler<C> {
     /// Makes a copy, or has it wait for its turn.
-    pub(super) fn ask_for_copy(&mut self, copy: Copy) {
-        let owner = self.sequences.get(&copy.id()).map(|sequence| sequence.owner.clone());
+    pub(super) fn ask_for_copy(&mut self, copy: CopyCommand) {
+        let owner = self.sequences.get(&copy.id).map(|sequence| sequence.owner.clone());
         match owner.is_some_and(|owner| self.is_awaited(&owner)) {
             true => self.copies.push_back(copy),
             false => self.copy(copy),
@@ -51,7 +30,7 @@ impl<C: Clock> Scheduler<C> {
 
     /// Makes copies that wait, of those who need not wait any longer. Whether there were any.
     pub(super) fn copy_some(&mut self, now: Duration) -> bool {
-        self.copies.retain(|copy| !copy.is_abandoned());
+        self.copies.retain(|copy| !copy.reply.is_closed());
         let end = now + BETWEEN;
         let mut done = false;
         while self.clock.now() < end
@@ -64,20 +43,23 @@ impl<C: Clock> Scheduler<C> {
     }
 
     /// Takes out the first copy that need not wait.
-    fn next_copy(&mut self) -> Option<Copy> {
+    fn next_copy(&mut self) -> Option<CopyCommand> {
         let now = self.clock.now();
-        let may_be_made =
-            |copy: &Copy| self.sequences.get(&copy.id()).is_none_or(|sequence| !self.must_wait(&sequence.owner, now));
+        let may_be_made = |copy: &CopyCommand| {
+            self.sequences.get(&copy.id).is_none_or(|sequence| !self.must_wait(&sequence.owner, now))
+        };
         let first = self.copies.iter().position(may_be_made)?;
         self.copies.remove(first)
     }
 
-    fn copy(&mut self, copy: Copy) {
+    fn copy(&mut self, copy: CopyCommand) {
+        let CopyCommand { id, to, reply } = copy;
+        let done = match to {
+            CopyTo::Evict { at, count } => self.evict(id, at, count),
+            CopyTo::Park => self.park_on_request(id),
+            CopyTo::Save { name } => self.save(id, name),
+        };
         // A handle that no longer listens has dropped its session, or is about to.
-        match copy {
-            Copy::Park { id, reply } => drop(reply.send(self.park_on_request(id))),
-            Copy::Save { id, name, reply } => drop(reply.send(self.save(id, name))),
-            Copy::Evict { id, at, count, reply } => drop(reply.send(self.evict(id, at, count))),
-        }
+        let _ = reply.send(done);
     }
 }

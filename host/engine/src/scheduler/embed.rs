@@ -150,11 +150,11 @@ impl<C: Clock> Scheduler<C> {
         let mut done = 0;
         // Also where it is due to one who waits for what another one has begun: that
         // is at most an input, which is charged to who began it.
-        loop {
+        while done < most {
             let now = self.clock.now();
             let may = |owner: &&Owner| self.fair.is_due(owner, others) && !self.must_wait(owner, now);
             let due: Vec<Owner> = self.embeddings.owners().filter(may).cloned().collect();
-            if done >= most || due.is_empty() {
+            if due.is_empty() {
                 break;
             }
             let Some((request, computed)) = self.embeddings.take_next(&self.fair, &due) else { break };

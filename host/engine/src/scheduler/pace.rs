@@ -5,6 +5,7 @@
 //! waits for its end, and so does every stream that shares the batch.
 
 use std::collections::BTreeMap;
+use std::ops::RangeBounds;
 use std::time::Duration;
 
 /// Batches of fewer tokens say little about what one more of a prompt would cost.
@@ -90,20 +91,15 @@ impl Pace {
     /// What a batch of so many tokens takes at the least, in seconds: as
     /// [`Pace::cost`], or what the largest takes that was measured.
     pub(super) fn least(&self, tokens: u32) -> Option<f64> {
-        let oldest = self.batches.saturating_sub(MEMORY);
-        let (largest, _) = self.sizes.iter().rev().find(|(_, known)| known.at >= oldest)?;
-        self.cost(tokens.min(*largest))
+        let (largest, _) = self.known(..).next_back()?;
+        self.cost(tokens.min(largest))
     }
 
     /// What a batch of so many tokens takes, in seconds: measured, or on the line
     /// between the nearest sizes that were. None while nothing is known or time
     /// stands still.
     pub(super) fn cost(&self, tokens: u32) -> Option<f64> {
-        let oldest = self.batches.saturating_sub(MEMORY);
-        let point = |(&size, known): (&u32, &Measured)| (known.at >= oldest).then_some((size, known.seconds));
-        let below = self.sizes.range(..=tokens).rev().find_map(point);
-        let above = self.sizes.range(tokens..).find_map(point);
-        let cost = match (below, above) {
+        let cost = match (self.known(..=tokens).next_back(), self.known(tokens..).next()) {
             (Some((low, from)), Some((high, to))) if high > low => {
                 from + (to - from) * f64::from(tokens - low) / f64::from(high - low)
             }
@@ -117,6 +113,13 @@ impl Pace {
             (None, None) => return None,
         };
         (cost > 0.0).then_some(cost)
+    }
+
+    /// The sizes that came lately, with their seconds.
+    fn known(&self, sizes: impl RangeBounds<u32>) -> impl DoubleEndedIterator<Item = (u32, f64)> {
+        let oldest = self.batches.saturating_sub(MEMORY);
+        let lately = self.sizes.range(sizes).filter(move |(_, known)| known.at >= oldest);
+        lately.map(|(&size, known)| (size, known.seconds))
     }
 }
 

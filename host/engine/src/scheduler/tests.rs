@@ -21,7 +21,7 @@ use super::{Progress, Scheduler};
 use crate::affinity::Affinity;
 use crate::backend::DecodeError;
 use crate::clock::ManualClock;
-use crate::command::{Command, NewSession, Seat, SessionId, SessionState};
+use crate::command::{self, Command, CopyCommand, CopyTo, NewSession, Seat, SessionId, SessionState};
 use crate::config::EngineConfig;
 use crate::error::Error;
 use crate::fake::{END, Fake};
@@ -45,6 +45,10 @@ struct Bench {
 }
 
 type Reply = Receiver<Result<PrefillInfo, Error>>;
+
+fn copying(id: SessionId, to: CopyTo, reply: command::Reply<()>) -> Command {
+    Command::Copy(CopyCommand { id, to, reply })
+}
 
 impl Bench {
     fn new(fake: Fake, config: EngineConfig) -> Self {

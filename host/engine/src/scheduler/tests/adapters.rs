@@ -66,7 +66,7 @@ fn what_was_saved_with_one_adapter_is_not_restored_with_another() {
     let mut bench = two_adapters();
     let id = open(&mut bench, Some(0));
     bench.feed(id, vec![u32::from(b'c'); 20]);
-    bench.ask(|reply| Command::Save { id, name: "n".into(), reply }).unwrap();
+    bench.ask(|reply| copying(id, CopyTo::Save { name: "n".into() }, reply)).unwrap();
     for (adapter, fits) in [(Some(1), false), (None, false), (Some(0), true)] {
         bench.next += 1;
         let new = NewSession { adapter, ..new_session(SessionId(bench.next), "") };

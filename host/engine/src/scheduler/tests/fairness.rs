@@ -142,7 +142,7 @@ fn copies_of_states_of_another_tenant_make_few_steps_long() {
         }
         *saved += usize::from(saving.is_some());
         let (reply, result) = oneshot::channel();
-        bench.scheduler.handle(Command::Save { id, name: "n".into(), reply });
+        bench.scheduler.handle(copying(id, CopyTo::Save { name: "n".into() }, reply));
         *saving = Some(result);
     };
     let times = times_beside(&mut bench, |bench| save(bench, &mut saving, &mut saved));

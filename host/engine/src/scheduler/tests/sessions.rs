@@ -53,11 +53,11 @@ impl Bench {
     }
 
     pub(super) fn evict(&mut self, id: SessionId, at: u32, count: u32) -> Result<(), Error> {
-        self.ask(|reply| Command::Evict { id, at, count, reply })
+        self.ask(|reply| copying(id, CopyTo::Evict { at, count }, reply))
     }
 
     pub(super) fn park(&mut self, id: SessionId) -> Result<(), Error> {
-        self.ask(|reply| Command::Park { id, reply })
+        self.ask(|reply| copying(id, CopyTo::Park, reply))
     }
 
     pub(super) fn tokens(&self, id: SessionId) -> &[Token] {
@@ -239,7 +239,7 @@ fn beginnings_in_ram_give_way_to_sessions_that_are_saved() {
         })
         .collect();
     for (n, id) in ids.into_iter().enumerate() {
-        bench.ask(|reply| Command::Save { id, name: n.to_string(), reply }).unwrap();
+        bench.ask(|reply| copying(id, CopyTo::Save { name: n.to_string() }, reply)).unwrap();
     }
 }
 
@@ -325,7 +325,7 @@ mod programs {
         bench.scheduler.handle(Command::Open(NewSession { tenant: tenant.clone(), ..new_session(id, scope) }));
         bench.feed(id, prompt(u32::try_from(n).unwrap()));
         let name = name.to_owned();
-        let saved = bench.ask(|reply| Command::Save { id, name, reply });
+        let saved = bench.ask(|reply| copying(id, CopyTo::Save { name }, reply));
         bench.close(id);
         saved
     }
@@ -439,7 +439,7 @@ mod programs {
                     },
                     Act::Save(i, name) => if let Some((id, held)) = open.get(i % n) {
                         let id = *id;
-                        match bench.ask(|reply| Command::Save { id, name: name.to_string(), reply }) {
+                        match bench.ask(|reply| copying(id, CopyTo::Save { name: name.to_string() }, reply)) {
                             Ok(()) => { shelf.insert(name, held.clone()); }
                             Err(error) => prop_assert_eq!(error, Error::Evicted),
                         }
