@@ -21,6 +21,7 @@ mod place;
 mod plan;
 mod prefix;
 mod pressure;
+mod reserve;
 mod sequence;
 mod serve;
 mod sessions;

@@ -16,6 +16,9 @@ use crate::config::CompanyConfig;
 /// Whoever was at work so lately may come back at any moment.
 const LATELY: Duration = Duration::from_secs(2);
 
+/// For so long after its work there is room for more of it.
+const EXPECTED: Duration = Duration::from_secs(60);
+
 /// So many times what it may hold others up at once is the most that a tenant owes: else
 /// one that had a bad time, or a busy one, would pay for it for hours.
 const MOST: u32 = 20;
@@ -24,12 +27,12 @@ const MOST: u32 = 20;
 /// that at the least: streams are as uneven as their long steps are many.
 const NOTICED: u32 = 3;
 
-/// Every so many batches prompts of those who owe too much get nothing, so that it stays known what a step
-/// takes without them.
+/// Every so many batches prompts of those who owe too much get nothing, so that it stays
+/// known what a step takes without them.
 const BARE: u64 = 32;
 
 /// The tokens a step that are tried first.
-const FIRST: f64 = 4.0;
+const FIRST: f64 = 1.0;
 /// The fewest: one every so many steps. Behind a long text a single one can take as long
 /// as the whole step.
 const FEWEST: f64 = 0.125;
@@ -48,6 +51,7 @@ pub(super) struct Company {
 #[derive(Debug)]
 struct Seen {
     at: Duration,
+    weight: u32,
     /// For how long it has held others up as of then, less what time has made good.
     debt: Duration,
 }
@@ -60,6 +64,10 @@ impl Seen {
     fn is_lately(&self, now: Duration) -> bool {
         self.at + LATELY >= now
     }
+
+    fn is_expected(&self, now: Duration) -> bool {
+        self.at + EXPECTED >= now
+    }
 }
 
 impl Company {
@@ -70,15 +78,16 @@ impl Company {
     /// Notes that a tenant is at work, and for how long others were held up for it just
     /// now. With more weight it owes less for that.
     pub(super) fn saw(&mut self, owner: &Owner, held_up: Duration, now: Duration) {
-        let owed = held_up / owner.tenant.weight.max(1);
+        let weight = owner.tenant.weight.max(1);
+        let owed = held_up / weight;
         let most = self.config.at_once.saturating_mul(MOST);
         let config = &self.config;
         if let Some(seen) = self.seen.get_mut(&owner.tenant.name) {
-            *seen = Seen { at: now, debt: seen.debt(config, now).saturating_add(owed).min(most) };
+            *seen = Seen { at: now, weight, debt: seen.debt(config, now).saturating_add(owed).min(most) };
             return;
         }
-        self.seen.retain(|_, seen| seen.is_lately(now) || !seen.debt(config, now).is_zero());
-        self.seen.insert(Arc::clone(&owner.tenant.name), Seen { at: now, debt: owed.min(most) });
+        self.seen.retain(|_, seen| seen.is_expected(now) || !seen.debt(config, now).is_zero());
+        self.seen.insert(Arc::clone(&owner.tenant.name), Seen { at: now, weight, debt: owed.min(most) });
     }
 
     /// Whether there were several tenants lately.
@@ -86,10 +95,25 @@ impl Company {
         self.seen.values().filter(|seen| seen.is_lately(now)).nth(1).is_some()
     }
 
+    /// A tenant's part of what there is, by weight beside those who may come back soon.
+    /// None: there is nobody else.
+    pub(super) fn share(&self, owner: &Owner, now: Duration) -> Option<f64> {
+        let others = self.seen.iter().filter(|(name, seen)| **name != owner.tenant.name && seen.is_expected(now));
+        let others: f64 = others.map(|(_, seen)| f64::from(seen.weight)).sum();
+        let own = f64::from(owner.tenant.weight.max(1));
+        (others > 0.0).then_some(own / (own + others))
+    }
+
     /// Whether a tenant has held others up for long enough, and is not alone.
     pub(super) fn must_yield(&self, owner: &Owner, now: Duration) -> bool {
         let owes = |seen: &Seen| seen.debt(&self.config, now) > self.config.at_once;
         self.seen.get(&owner.tenant.name).is_some_and(owes) && self.is_mixed(now)
+    }
+
+    /// Whether somebody else who was at work lately has not held others up as long.
+    pub(super) fn is_watched(&self, owner: &Owner, now: Duration) -> bool {
+        let others = self.seen.iter().filter(|(name, seen)| **name != owner.tenant.name && seen.is_lately(now));
+        others.map(|(_, seen)| seen.debt(&self.config, now)).any(|debt| debt <= self.config.at_once)
     }
 
     /// How long a step with prompts should take.
@@ -196,8 +220,11 @@ mod tests {
         assert_eq!(company.step_time(at(1), at(3)), Duration::from_millis(50));
         assert!(!company.is_mixed(at(4)), "a was not there any more");
         assert_eq!(company.step_time(at(1), at(4)), at(1));
+        assert_eq!(company.share(&a, at(4)), Some(0.5), "b may come back");
+        assert_eq!(company.share(&owner("heavy", 2), at(4)), Some(0.5));
+        assert_eq!(company.share(&a, at(100)), None);
         for n in 0..100 {
-            saw(&mut company, &owner(&format!("t{n}"), 1), at(100 + n));
+            saw(&mut company, &owner(&format!("t{n}"), 1), at(100 + 20 * n));
         }
         assert!(company.seen.len() < 5, "those who are gone are forgotten");
     }

@@ -67,6 +67,7 @@ impl<C: Clock> Scheduler<C> {
             is_awaited: false,
             cells: self.cells.available(),
             sequences: self.available_sequences(),
+            reserve: self.reserve(),
         }
     }
 
@@ -89,7 +90,18 @@ impl<C: Clock> Scheduler<C> {
                     Work::Run(_) | Work::Idle => true,
                 };
             let adapter = sequence.adapter;
-            let candidate = Candidate { id, todo, cells: todo, placed, begun, yields: false, copies: false, adapter };
+            let candidate = Candidate {
+                id,
+                todo,
+                cells: todo,
+                placed,
+                begun,
+                yields: false,
+                is_watched: false,
+                copies: false,
+                leaves_room: false,
+                adapter,
+            };
             let may_decode = sequence.guide.as_ref().is_none_or(Guide::lets_decode);
             let (list, since) = match &sequence.work {
                 Work::Run(run) if todo > 0 && may_decode && run.outbox.has_room() => match sequence.decodes() {
@@ -103,9 +115,14 @@ impl<C: Clock> Scheduler<C> {
             list.push((since, Waiting { owner, tokens: todo, item: candidate }));
         }
         let now = self.clock.now();
-        for (_, waiting) in &mut waiting {
-            waiting.item.yields = self.company.must_yield(&waiting.owner, now);
+        for (_, waiting) in waiting.iter().chain(&decodes) {
+            self.company.saw(&waiting.owner, Duration::ZERO, now);
         }
+        for (_, Waiting { owner, item, .. }) in &mut waiting {
+            item.yields = self.company.must_yield(owner, now);
+            item.is_watched = item.yields && self.company.is_watched(owner, now);
+        }
+        self.have_room_left(&mut waiting, now);
         let decodes = self.in_turn(decodes);
         let mut waiting = self.in_turn(waiting);
         for candidate in &mut waiting {

@@ -61,16 +61,30 @@ impl<C: Clock> Scheduler<C> {
             && let Some(oldest) = self.prefixes.oldest_in_cells()
         {
             // Where there is no room for it, it is better slow than lost.
-            self.move_to_ram(oldest);
+            self.put_away(oldest);
         }
     }
 
     /// Moves an entry of the prefix cache from its cells to RAM, or drops it where
     /// there is no room.
     fn shelve(&mut self, id: EntryId) {
-        if !self.move_to_ram(id) {
+        if !self.put_away(id) {
             self.forget(id);
         }
+    }
+
+    /// Moves an entry to RAM, for which others may wait. Of a tenant that has held others
+    /// up enough it is dropped. False: there is no room.
+    fn put_away(&mut self, id: EntryId) -> bool {
+        let Some(owner) = self.prefixes.get(id).map(|entry| entry.owner.clone()) else { return false };
+        let begin = self.clock.now();
+        if self.must_wait(&owner, begin) {
+            self.forget(id);
+            return true;
+        }
+        let moved = self.move_to_ram(id);
+        self.held_up_since(begin, &owner);
+        moved
     }
 
     fn move_to_ram(&mut self, id: EntryId) -> bool {
@@ -231,11 +245,12 @@ impl<C: Clock> Scheduler<C> {
         let Some(keys) = self.keys_of_news(sequence, len) else { return };
         let (scope, tokens) = (Arc::clone(&sequence.kin), sequence.tokens.get(..len).unwrap_or_default().to_vec());
         let cells = sequence.cells.get(..len).unwrap_or_default().to_vec();
+        let owner = sequence.owner.clone();
         let Some(seq) = self.take_sequence() else { return };
         if !self.backend.copy(from, seq, u32::try_from(len).unwrap_or(0)) {
             return self.cells.give_sequence(seq);
         }
-        self.keep(Entry::new(scope, tokens, Kept::InCells(seq, cells), keys));
+        self.keep(Entry::new(scope, owner, tokens, Kept::InCells(seq, cells), keys));
     }
 
     /// Makes the sequence of a session that is gone an entry of the prefix
@@ -249,7 +264,7 @@ impl<C: Clock> Scheduler<C> {
         }
         let kept = sequence.cells.get(..len).unwrap_or_default().to_vec();
         sequence.tokens.truncate(len);
-        self.keep(Entry::new(sequence.kin, sequence.tokens, Kept::InCells(seq, kept), keys));
+        self.keep(Entry::new(sequence.kin, sequence.owner, sequence.tokens, Kept::InCells(seq, kept), keys));
         self.cells.release(&sequence.cells, Holder::Session);
     }
 

@@ -23,8 +23,13 @@ pub(super) struct Candidate {
     pub(super) begun: bool,
     /// Whether it is a prompt whose tenant has held others up enough.
     pub(super) yields: bool,
+    /// Whether somebody who has not may come at any moment, and would wait for it.
+    pub(super) is_watched: bool,
     /// Whether much of its state is to be copied before it goes on. All wait for that.
     pub(super) copies: bool,
+    /// Whether it is a prompt whose tenant holds more than its share, and is to leave some
+    /// room to others.
+    pub(super) leaves_room: bool,
     /// The adapter it is computed with.
     pub(super) adapter: Option<usize>,
 }
@@ -39,6 +44,15 @@ pub(super) struct Room {
     pub(super) spare_tokens: u32,
     /// Whether somebody waits for the end of the step who is not in it.
     pub(super) is_awaited: bool,
+    pub(super) cells: u32,
+    pub(super) sequences: u32,
+    /// What is left of these by who leaves room.
+    pub(super) reserve: Reserve,
+}
+
+/// Room that is kept free, see [`[`super::reserve`]`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Reserve {
     pub(super) cells: u32,
     pub(super) sequences: u32,
 }
@@ -112,13 +126,20 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         }
         let (left, of) = match candidate.yields {
             // That would hold up others for longer than its tokens.
-            true if is_shared && candidate.copies => (0, Of::Spare),
+            true if (is_shared || candidate.is_watched) && candidate.copies => (0, Of::Spare),
             true if is_shared => (room.spare_tokens.min(tokens_left), Of::Spare),
+            // The step is theirs, and short.
+            true if candidate.is_watched => (room.spare_tokens.max(1).min(tokens_left), Of::Spare),
             // Nobody else waits for the step.
             true | false => (tokens_left, Of::Prompt),
         };
         let tokens = candidate.todo.min(left);
         if tokens == 0 {
+            continue;
+        }
+        if candidate.leaves_room && !leaves(&room, candidate) {
+            // What is left is for others, who may well go before it.
+            plan.blocked.push(candidate.id);
             continue;
         }
         // The whole prompt must fit, or it would sit on half of its cells.
@@ -130,12 +151,20 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         }
         tokens_left -= tokens;
         if of == Of::Spare {
-            room.spare_tokens -= tokens;
+            room.spare_tokens = room.spare_tokens.saturating_sub(tokens);
+            is_shared = true;
         }
         is_shared |= !candidate.yields;
         plan.shares.push(Share { id: candidate.id, tokens, of });
     }
     plan
+}
+
+/// Whether a candidate leaves as much as is to be left.
+fn leaves(room: &Room, candidate: &Candidate) -> bool {
+    let cells = room.cells.saturating_sub(candidate.cells);
+    let sequences = room.sequences.saturating_sub(u32::from(!candidate.placed));
+    cells >= room.reserve.cells && (candidate.placed || sequences >= room.reserve.sequences)
 }
 
 /// Takes `cells` for a candidate if as many as `needs` are there.
@@ -160,7 +189,9 @@ mod tests {
             placed: false,
             begun: false,
             yields: false,
+            is_watched: false,
             copies: false,
+            leaves_room: false,
             adapter: None,
         }
     }
@@ -169,8 +200,15 @@ mod tests {
         plan.shares.iter().map(|s| (s.id.0, s.tokens)).collect()
     }
 
-    const ROOM: Room =
-        Room { batch_tokens: 64, prompt_tokens: 64, spare_tokens: 3, is_awaited: false, cells: 1000, sequences: 8 };
+    const ROOM: Room = Room {
+        batch_tokens: 64,
+        prompt_tokens: 64,
+        spare_tokens: 3,
+        is_awaited: false,
+        cells: 1000,
+        sequences: 8,
+        reserve: Reserve { cells: 100, sequences: 2 },
+    };
 
     fn config() -> EngineConfig {
         EngineConfig { prefill_chunk: 16, ..EngineConfig::default() }
@@ -200,7 +238,15 @@ mod tests {
         assert!(made.blocked.is_empty(), "there are cells for it");
         let made = plan(&[], &[yields(2, 5), yields(3, 90)], Room { is_awaited: true, ..ROOM }, &config());
         assert_eq!(shares(&made), [(2, 3)], "beside those of another adapter as well");
+        let watched = |candidate| Candidate { is_watched: true, ..candidate };
+        for (spare_tokens, had) in [(3, 3), (0, 1)] {
+            let room = Room { spare_tokens, ..ROOM };
+            let made = plan(&[], &[yields(2, 5), yields(3, 90)].map(watched), room, &config());
+            assert_eq!(shares(&made), [(2, had)], "somebody may come at any moment");
+        }
         let copies = Candidate { copies: true, ..yields(2, 5) };
+        let made = plan(&[], &[copies, yields(3, 5)].map(watched), ROOM, &config());
+        assert_eq!(shares(&made), [(3, 3)]);
         let made = plan(&[candidate(1, 1)], &[copies, yields(3, 5)], ROOM, &config());
         assert_eq!(shares(&made), [(1, 1), (3, 3)]);
         let made = plan(&[], &[copies, yields(3, 5)], ROOM, &config());
@@ -241,6 +287,23 @@ mod tests {
         let plan = plan(&[], &prompts, room, &config());
         assert_eq!(shares(&plan), [(3, 40)]);
         assert_eq!(plan.blocked, [SessionId(1), SessionId(2)]);
+    }
+
+    #[test]
+    fn who_holds_more_than_its_share_leaves_room_and_others_take_it() {
+        let leaves_room = |id, todo| Candidate { leaves_room: true, ..candidate(id, todo) };
+        let of = |cells, sequences| {
+            let prompts = [leaves_room(1, 20), candidate(2, 20)];
+            let made = plan(&[], &prompts, Room { cells, sequences, ..ROOM }, &config());
+            (shares(&made), made.blocked)
+        };
+        let (both, other) = (vec![(1, 20), (2, 20)], vec![(2, 20)]);
+        assert_eq!(of(120, 3), (both, vec![]));
+        assert_eq!(of(119, 3), (other.clone(), vec![SessionId(1)]));
+        assert_eq!(of(120, 2), (other, vec![SessionId(1)]));
+        let placed = Candidate { placed: true, ..leaves_room(1, 20) };
+        let made = plan(&[], &[placed], Room { sequences: 0, ..ROOM }, &config());
+        assert_eq!(shares(&made), [(1, 20)], "it has its sequence");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::cells::CellId;
+use super::fair::Owner;
 use super::snapshot::Snapshot;
 use crate::{SeqId, Token};
 
@@ -36,6 +37,8 @@ pub(super) enum Kept {
 /// A beginning that is kept.
 pub(super) struct Entry {
     scope: Arc<str>,
+    /// Who computed it.
+    pub(super) owner: Owner,
     tokens: Vec<Token>,
     pub(super) kept: Kept,
     keys: Vec<u64>,
@@ -45,8 +48,8 @@ pub(super) struct Entry {
 
 impl Entry {
     /// `tokens` and the state are of whole blocks, whose keys are `keys`.
-    pub(super) fn new(scope: Arc<str>, tokens: Vec<Token>, kept: Kept, keys: Vec<u64>) -> Self {
-        Self { scope, tokens, kept, keys, used: 0 }
+    pub(super) fn new(scope: Arc<str>, owner: Owner, tokens: Vec<Token>, kept: Kept, keys: Vec<u64>) -> Self {
+        Self { scope, owner, tokens, kept, keys, used: 0 }
     }
 
     fn is_in_cells(&self) -> bool {
@@ -221,11 +224,16 @@ impl PrefixCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{Priority, Tenant};
+
+    fn nobody() -> Owner {
+        Owner { tenant: Tenant::default(), priority: Priority::Normal }
+    }
 
     fn insert(cache: &mut PrefixCache, seq: u32, scope: &str, tokens: &[Token]) -> Vec<u32> {
         let keys = cache.keys(scope, tokens);
         let kept = Kept::InCells(SeqId(seq), Vec::new());
-        cache.insert(Entry::new(scope.into(), tokens.to_vec(), kept, keys)).iter().map(seq_of).collect()
+        cache.insert(Entry::new(scope.into(), nobody(), tokens.to_vec(), kept, keys)).iter().map(seq_of).collect()
     }
 
     fn seq_of(entry: &Entry) -> u32 {

@@ -14,6 +14,8 @@ use crate::options::Finish;
 
 /// After so long it is looked again whether a copy that waits may be made.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// The same of whether a prompt still has to leave room, or time, to others.
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 
 impl<C: Clock> Scheduler<C> {
     /// Ends what has passed its deadline or waited too long, and hands over
@@ -150,7 +152,7 @@ impl<C: Clock> Scheduler<C> {
     /// How long a run keeps its place while others of its owner wait for one: in
     /// time, because what counts is how long they wait, and tokens come the slower
     /// the more runs there are.
-    fn turn(&self) -> Duration {
+    pub(super) fn turn(&self) -> Duration {
         self.config.max_wait / 4
     }
 
@@ -227,7 +229,11 @@ impl<C: Clock> Scheduler<C> {
         let at_work = self.at_work.iter().filter_map(|id| self.sequences.get(id));
         let times = at_work.filter_map(|sequence| match &sequence.work {
             Work::Idle => None,
-            Work::Prefill(prefill) => prefill.wait.blocked.map(|since| since + max_wait),
+            // Nobody tells when others are no longer expected, to whom it leaves room and time.
+            Work::Prefill(prefill) => {
+                let blocked = prefill.wait.blocked.map_or(now + LOOK_FOR_ROOM, |since| since + max_wait);
+                Some(blocked.min(now + LOOK_FOR_ROOM))
+            }
             Work::Run(run) => {
                 let blocked = self.in_vain_since(&run.wait).map(|since| since + max_wait);
                 [blocked, run.deadline, run.outbox.due_at()].into_iter().flatten().min()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Scheduler;
-use super::sequence::Work;
+use super::sequence::{Sequence, Work};
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::constraint::Grammar;
@@ -178,11 +178,17 @@ impl<C: Clock> Scheduler<C> {
         true
     }
 
-    /// Parks the session that has done nothing for the longest time, or else a run
-    /// that cannot go on. False: there is none, or no room.
+    /// Parks the session that has done nothing for the longest time, of the tenant that
+    /// holds most, or else a run that cannot go on. False: there is none, or no room.
     pub(super) fn park_an_idle_one(&mut self) -> bool {
+        let holdings = self.holdings();
+        let held = |sequence: &Sequence| holdings.get(&sequence.owner.tenant.name).copied().unwrap_or_default();
         let idle = self.sequences.iter().filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0);
-        let oldest = idle.min_by_key(|(id, s)| (s.used, **id)).map(|(&id, _)| id);
+        let oldest = idle.min_by(|(a, a_sequence), (b, b_sequence)| {
+            let more = held(b_sequence).more_than(&held(a_sequence));
+            more.then(a_sequence.used.cmp(&b_sequence.used)).then(a.cmp(b))
+        });
+        let oldest = oldest.map(|(&id, _)| id);
         oldest.is_some_and(|id| self.park(id)) || self.park_a_stalled_one()
     }
 

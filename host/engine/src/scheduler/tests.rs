@@ -7,6 +7,7 @@ mod grammars;
 mod guesses;
 mod pressure;
 mod random;
+mod reserve;
 mod sessions;
 mod steps;
 mod stops;
