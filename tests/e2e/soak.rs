@@ -8,9 +8,9 @@ use nala_e2e::soak::Soak;
 fn what_comes_and_goes_leaves_nothing_behind() {
     let soak = Soak::start();
     // Caches fill, and threads start.
-    soak.load(Duration::from_secs(15));
+    soak.load(Duration::from_secs(10));
     let before = soak.rest();
-    let counts = soak.load(Duration::from_secs(40));
+    let counts = soak.load(Duration::from_secs(25));
     let after = soak.rest();
     for (what, (done, failed)) in &counts {
         assert!(*done > 0 && *failed == 0, "{what}: {counts:?}\n{}", soak.host.log());

@@ -185,7 +185,7 @@ const FEW_CELLS: &[&str] = &["--kv-cells", "2048"];
 
 #[test]
 fn a_hog_of_kv_cells_leaves_its_neighbour_room() {
-    let terms = Terms { cpu: "10s", wall: "60s", limits: super::NO_MINUTES, args: FEW_CELLS };
+    let terms = Terms { cpu: "10s", wall: "30s", limits: super::NO_MINUTES, args: FEW_CELLS };
     let site = Site::start(&terms);
     let hogs: Vec<_> = (0..4)
         .map(|_| {
@@ -193,7 +193,7 @@ fn a_hog_of_kv_cells_leaves_its_neighbour_room() {
             std::thread::spawn(move || ask(&url, &key))
         })
         .collect();
-    eventually("all that there is is theirs", Duration::from_secs(55), || {
+    eventually("all that there is is theirs", Duration::from_secs(25), || {
         site.host.metrics().with("nala_tenant_held", "tenant=\"bad\",what=\"kv_cells\"") > 1000.0
     });
     for _ in 0..3 {

@@ -194,7 +194,7 @@ fn no_header_but_the_key_says_whose_a_request_is() {
         "tenant: good",
     ] {
         let request = |path: &str, key: &str| {
-            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{forged}\r\n{key}\r\n").into_bytes()
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{forged}\r\n{key}connection: close\r\n\r\n").into_bytes()
         };
         let key = format!("x-api-key: {}\r\n", site.bad);
         let told = exchange(&site.host.address, &request("/.well-known/nala/usage", &key)).text;
@@ -205,7 +205,8 @@ fn no_header_but_the_key_says_whose_a_request_is() {
     // Two keys are no key, in either order.
     for (first, second) in [(&site.bad, &site.good), (&site.good, &site.bad)] {
         let both = format!(
-            "GET /hello HTTP/1.1\r\nhost: localhost\r\nx-api-key: {first}\r\nauthorization: Bearer {second}\r\n\r\n"
+            "GET /hello HTTP/1.1\r\nhost: localhost\r\nx-api-key: {first}\r\n\
+             authorization: Bearer {second}\r\nconnection: close\r\n\r\n"
         );
         let told = exchange(&site.host.address, both.as_bytes()).text;
         assert!(told.starts_with("HTTP/1.1 401"), "{told}");
