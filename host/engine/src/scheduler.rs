@@ -206,13 +206,13 @@ impl<C: Clock> Scheduler<C> {
         self.hear_guides(now);
         let answered = self.answer_computed();
         let plan = self.plan();
-        self.note_blocked(&plan.blocked, now);
+        self.note_blocked(&plan, now);
         if plan.shares.is_empty() {
             let embedded = self.embed_alone();
-            let relieved = self.relieve(&plan.blocked, now);
+            let relieved = self.relieve(&plan, now);
             return if copied || answered || embedded || self.wait_for_a_guide() { Progress::Worked } else { relieved };
         }
-        if self.make_way(&plan.blocked, now) {
+        if self.make_way(&plan, now) {
             return Progress::Worked;
         }
         let shares = self.place_all(plan.shares);

@@ -89,10 +89,15 @@ pub(super) fn keep(inner: &Arc<Inner>) {
         let next = state.running.iter_mut().filter_map(|running| running.look(&inner.limits, now)).min();
         if state.queue.len() > state.looking && state.lacks_threads(&inner.limits) {
             let started = watching(&mut watchdog).and_then(|watchdog| workers::start(inner, &mut state, watchdog));
-            if let Err(error) = started {
-                state.refuse_next(error);
+            match started {
+                Ok(()) => continue,
+                // Those that there are go on.
+                Err(_) if state.looking + state.in_time() > 0 => {}
+                Err(error) => {
+                    state.refuse_next(error);
+                    continue;
+                }
             }
-            continue;
         }
         if state.is_closed && state.queue.is_empty() && state.in_time() == 0 {
             return;
@@ -148,7 +153,7 @@ impl Inner {
     }
 
     /// A compilation has come to something. Whether its thread looks for another one from
-    /// now on.
+    /// now on: not where it was late and there is one in its place.
     pub(super) fn is_through(&self, name: u64) -> bool {
         let mut state = self.state();
         state.running.retain(|running| running.name != name);
@@ -156,5 +161,11 @@ impl Inner {
         state.looking += usize::from(looks);
         self.wake.notify_one();
         looks
+    }
+
+    /// A thread that looked for a job ends.
+    pub(super) fn looks_no_longer(&self) {
+        self.state().looking -= 1;
+        self.wake.notify_one();
     }
 }

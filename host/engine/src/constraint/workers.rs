@@ -14,6 +14,8 @@ use super::grammar::Grammar;
 use super::keeper::Running;
 use super::threads;
 use super::watchdog::Watchdog;
+use nala_machine::ThreadClock;
+
 use crate::affinity;
 use crate::error::Error;
 
@@ -21,13 +23,26 @@ use crate::error::Error;
 /// come to.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// One that has worked for so long for a grammar ends as well: what took that long may have
+/// come to much of it.
+const LONG: Duration = Duration::from_millis(200);
+
 /// Starts a thread, which is one that looks for work.
 pub(super) fn start(inner: &Arc<Inner>, state: &mut State, watchdog: Arc<Watchdog>) -> Result<(), Error> {
     let this = Arc::clone(inner);
     threads::spawn("nala-grammar", threads::DEEP_STACK, move || {
         affinity::step_back(affinity::COMPILING);
+        let clock = ThreadClock::of_this_thread();
         while let Some((name, job)) = this.next() {
-            if !this.compile(name, job, &watchdog) {
+            let before = clock.used();
+            this.compile(name, job, &watchdog);
+            let worked = clock.used().zip(before).map(|(used, before)| used.saturating_sub(before));
+            let was_long = worked.is_some_and(|worked| worked >= LONG);
+            if !this.is_through(name) {
+                break;
+            }
+            if was_long {
+                this.looks_no_longer();
                 break;
             }
         }
@@ -51,9 +66,8 @@ impl Inner {
         Some((name, job))
     }
 
-    /// Does a job. Whether this thread is to look for another one: not where it was late
-    /// and there is one in its place.
-    fn compile(&self, name: u64, job: Job, watchdog: &Arc<Watchdog>) -> bool {
+    /// Does a job.
+    fn compile(&self, name: u64, job: Job, watchdog: &Arc<Watchdog>) {
         let Job { source, outcome } = job;
         let compile = || {
             let vocabulary = self.vocabulary()?;
@@ -63,6 +77,5 @@ impl Inner {
         let result = catch_unwind(AssertUnwindSafe(compile));
         let result = result.unwrap_or_else(|_| Err(Error::Constraint("this grammar cannot be handled".to_owned())));
         outcome.send_replace(Some(result));
-        self.is_through(name)
     }
 }

@@ -54,6 +54,13 @@ impl Cells {
         u32::try_from(self.holders.len()).unwrap_or(u32::MAX)
     }
 
+    /// How many cells these come to where those that several sessions hold are divided
+    /// among them.
+    pub(super) fn parts(&self, cells: &[CellId]) -> f64 {
+        let holders = cells.iter().filter_map(|cell| self.holders.get(*cell as usize));
+        holders.map(|holders| 1.0 / f64::from(holders.sessions.max(1))).sum()
+    }
+
     /// Cells that nobody holds.
     pub(super) fn free(&self) -> u32 {
         u32::try_from(self.free.len()).unwrap_or(u32::MAX)

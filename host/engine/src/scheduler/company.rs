@@ -50,15 +50,17 @@ pub(super) struct Company {
 
 #[derive(Debug)]
 struct Seen {
+    /// When it was at work last.
     at: Duration,
     weight: u32,
-    /// For how long it has held others up as of then, less what time has made good.
+    /// For how long it has held others up, less what time had made good by then.
     debt: Duration,
+    as_of: Duration,
 }
 
 impl Seen {
     fn debt(&self, config: &CompanyConfig, now: Duration) -> Duration {
-        self.debt.saturating_sub(now.saturating_sub(self.at) / config.part.max(1))
+        self.debt.saturating_sub(now.saturating_sub(self.as_of) / config.part.max(1))
     }
 
     fn is_lately(&self, now: Duration) -> bool {
@@ -79,15 +81,24 @@ impl Company {
     /// now. With more weight it owes less for that.
     pub(super) fn saw(&mut self, owner: &Owner, held_up: Duration, now: Duration) {
         let weight = owner.tenant.weight.max(1);
-        let owed = held_up / weight;
-        let most = self.config.at_once.saturating_mul(MOST);
         let config = &self.config;
         if let Some(seen) = self.seen.get_mut(&owner.tenant.name) {
-            *seen = Seen { at: now, weight, debt: seen.debt(config, now).saturating_add(owed).min(most) };
-            return;
+            (seen.at, seen.weight) = (now, weight);
+        } else {
+            self.seen.retain(|_, seen| seen.is_expected(now) || !seen.debt(config, now).is_zero());
+            let seen = Seen { at: now, weight, debt: Duration::ZERO, as_of: now };
+            self.seen.insert(Arc::clone(&owner.tenant.name), seen);
         }
-        self.seen.retain(|_, seen| seen.is_expected(now) || !seen.debt(config, now).is_zero());
-        self.seen.insert(Arc::clone(&owner.tenant.name), Seen { at: now, weight, debt: owed.min(most) });
+        self.charge(owner, held_up, now);
+    }
+
+    /// Notes for how long others were held up for a tenant, which need not be at work
+    /// itself: its state was moved. Who was not here for long owes nothing for it.
+    pub(super) fn charge(&mut self, owner: &Owner, held_up: Duration, now: Duration) {
+        let most = self.config.at_once.saturating_mul(MOST);
+        let Some(seen) = self.seen.get_mut(&owner.tenant.name) else { return };
+        let debt = seen.debt(&self.config, now).saturating_add(held_up / owner.tenant.weight.max(1));
+        (seen.debt, seen.as_of) = (debt.min(most), now);
     }
 
     /// Whether there were several tenants lately.

@@ -54,6 +54,9 @@ impl<C: Clock> Scheduler<C> {
 
     fn copy(&mut self, copy: CopyCommand) {
         let CopyCommand { id, to, reply } = copy;
+        if let Some(owner) = self.sequences.get(&id).map(|sequence| sequence.owner.clone()) {
+            self.company.saw(&owner, Duration::ZERO, self.clock.now());
+        }
         let done = match to {
             CopyTo::Evict { at, count } => self.evict(id, at, count),
             CopyTo::Park => self.park_on_request(id),

@@ -19,6 +19,10 @@ use crate::options::Tenant;
 /// To copy the state of more tokens than this takes about as long as a step, or longer.
 const MUCH: u32 = 512;
 
+/// The part of the time for a step beside others that one has which somebody may come to
+/// wait for.
+const WATCHED: u32 = 2;
+
 /// A share of the batch as it was filled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
@@ -40,7 +44,7 @@ impl<C: Clock> Scheduler<C> {
         let after = adapters.iter().filter(|&&adapter| adapter > last);
         let turns: Vec<Option<usize>> =
             after.chain(adapters.iter().filter(|&&adapter| adapter <= last)).copied().collect();
-        let mut blocked = Vec::new();
+        let mut all = Plan::default();
         for adapter in turns {
             let of = |list: &[Candidate]| -> Vec<Candidate> {
                 list.iter().filter(|candidate| candidate.adapter == adapter).copied().collect()
@@ -48,13 +52,15 @@ impl<C: Clock> Scheduler<C> {
             let is_awaited = decodes.iter().any(|candidate| candidate.adapter != adapter);
             let room = Room { is_awaited, ..self.room() };
             let plan = plan::plan(&of(&decodes), &of(&prompts), room, &self.config);
-            blocked.extend(plan.blocked);
+            all.blocked.extend(plan.blocked);
+            all.tight.extend(plan.tight);
+            all.held.extend(plan.held);
             if !plan.shares.is_empty() {
                 self.adapter = adapter;
-                return Plan { shares: plan.shares, blocked };
+                return Plan { shares: plan.shares, ..all };
             }
         }
-        Plan { shares: Vec::new(), blocked }
+        all
     }
 
     /// What the backend has to give in the next batch.
@@ -64,6 +70,7 @@ impl<C: Clock> Scheduler<C> {
             batch_tokens: self.limits.batch_tokens,
             prompt_tokens: self.pace.tokens_in(step_time),
             spare_tokens: self.spare.tokens(),
+            watched_tokens: self.pace.tokens_within(self.config.company.step_time / WATCHED),
             is_awaited: false,
             cells: self.cells.available(),
             sequences: self.available_sequences(),

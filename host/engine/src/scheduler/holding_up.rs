@@ -60,6 +60,18 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
+    /// Moves a session's state out of the way, which its owner need not be there for, and
+    /// notes how long others waited for that.
+    pub(super) fn moving_away<T>(&mut self, id: SessionId, work: impl FnOnce(&mut Self) -> T) -> T {
+        let begin = self.clock.now();
+        let done = work(self);
+        let (now, owner) = (self.clock.now(), self.sequences.get(&id).map(|sequence| sequence.owner.clone()));
+        if let Some(owner) = owner.filter(|owner| now > begin && self.is_awaited(owner)) {
+            self.company.charge(&owner, now.saturating_sub(begin), now);
+        }
+        done
+    }
+
     /// Whether others than a tenant have runs or prompts, which wait for the end of its own.
     pub(super) fn is_awaited(&self, owner: &Owner) -> bool {
         let at_work = self.at_work.iter().filter_map(|id| self.sequences.get(id));

@@ -88,6 +88,21 @@ impl Pace {
         }
     }
 
+    /// How many tokens a batch may have so that it takes no longer than that: at least one.
+    pub(super) fn tokens_within(&self, time: Duration) -> u32 {
+        let time = time.as_secs_f64();
+        if let Some((batch, token)) = self.prompts.costs()
+            && token > 0.0
+        {
+            let tokens = ((time - batch) / token) as u32;
+            if tokens > LEAST {
+                return tokens;
+            }
+        }
+        let fits = |tokens: &u32| self.cost(*tokens).is_none_or(|cost| cost <= time);
+        (1..=LEAST).rev().find(fits).unwrap_or(1)
+    }
+
     /// What a batch of so many tokens takes at the least, in seconds: as
     /// [`Pace::cost`], or what the largest takes that was measured.
     pub(super) fn least(&self, tokens: u32) -> Option<f64> {
@@ -159,6 +174,25 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fits_into_a_time_is_known_from_small_batches_and_large_ones() {
+        let ms = Duration::from_millis;
+        let mut pace = Pace::default();
+        assert_eq!(pace.tokens_within(ms(25)), LEAST, "nothing is known");
+        for _ in 0..10 {
+            pace.measured(1, ms(10));
+            pace.measured(16, ms(70));
+        }
+        assert_eq!(pace.tokens_within(ms(31)), 6, "four milliseconds a token beyond the first");
+        assert_eq!(pace.tokens_within(ms(5)), 1);
+        let mut fast = Pace::default();
+        for _ in 0..50 {
+            fast.measured(32, ms(4));
+            fast.measured(128, ms(10));
+        }
+        assert!((200..=400).contains(&fast.tokens_within(ms(25))), "{}", fast.tokens_within(ms(25)));
+    }
 
     #[test]
     fn steps_are_kept_short_and_never_empty() {

@@ -73,18 +73,15 @@ impl<C: Clock> Scheduler<C> {
         }
     }
 
-    /// Moves an entry to RAM, for which others may wait. Of a tenant that has held others
-    /// up enough it is dropped. False: there is no room.
+    /// Moves an entry to RAM, for which others may wait. One of a tenant that has held
+    /// others up enough is dropped. False: there is no room.
     fn put_away(&mut self, id: EntryId) -> bool {
         let Some(owner) = self.prefixes.get(id).map(|entry| entry.owner.clone()) else { return false };
-        let begin = self.clock.now();
-        if self.must_wait(&owner, begin) {
+        if self.must_wait(&owner, self.clock.now()) {
             self.forget(id);
             return true;
         }
-        let moved = self.move_to_ram(id);
-        self.held_up_since(begin, &owner);
-        moved
+        self.move_to_ram(id)
     }
 
     fn move_to_ram(&mut self, id: EntryId) -> bool {

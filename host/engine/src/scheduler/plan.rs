@@ -27,8 +27,8 @@ pub(super) struct Candidate {
     pub(super) is_watched: bool,
     /// Whether much of its state is to be copied before it goes on. All wait for that.
     pub(super) copies: bool,
-    /// Whether it is a prompt whose tenant holds more than its share, and is to leave some
-    /// room to others.
+    /// Whether it is one whose tenant holds more than its share, and is to leave some room
+    /// to others before it begins.
     pub(super) leaves_room: bool,
     /// The adapter it is computed with.
     pub(super) adapter: Option<usize>,
@@ -42,19 +42,14 @@ pub(super) struct Room {
     pub(super) prompt_tokens: u32,
     /// Those of them for candidates that yield.
     pub(super) spare_tokens: u32,
+    /// The same for those that are watched, where nobody waits for the step.
+    pub(super) watched_tokens: u32,
     /// Whether somebody waits for the end of the step who is not in it.
     pub(super) is_awaited: bool,
     pub(super) cells: u32,
     pub(super) sequences: u32,
-    /// What is left of these by who leaves room.
-    pub(super) reserve: Reserve,
-}
-
-/// Room that is kept free, see [`[`super::reserve`]`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Reserve {
-    pub(super) cells: u32,
-    pub(super) sequences: u32,
+    /// Cells that are left by who leaves room, see [`super::reserve`].
+    pub(super) reserve: u32,
 }
 
 /// A share of the next batch.
@@ -76,11 +71,16 @@ pub(super) enum Of {
     Spare,
 }
 
-/// The next batch, and who had to be left out for want of cells or sequences.
+/// The next batch, and who had to be left out.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) shares: Vec<Share>,
+    /// Those that lack cells or a sequence.
     pub(super) blocked: Vec<SessionId>,
+    /// Those that could begin, but would leave others no room.
+    pub(super) tight: Vec<SessionId>,
+    /// Those whose tenants have held others up enough.
+    pub(super) held: Vec<SessionId>,
 }
 
 /// Cells kept free for each running generation when a prompt is admitted, so
@@ -124,22 +124,25 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         if tokens_left == 0 {
             break;
         }
+        // Whoever waits for what it holds is helped if it is done soon.
+        let is_watched = candidate.is_watched && plan.blocked.is_empty();
         let (left, of) = match candidate.yields {
             // That would hold up others for longer than its tokens.
-            true if (is_shared || candidate.is_watched) && candidate.copies => (0, Of::Spare),
+            true if is_shared && candidate.copies => (0, Of::Spare),
             true if is_shared => (room.spare_tokens.min(tokens_left), Of::Spare),
             // The step is theirs, and short.
-            true if candidate.is_watched => (room.spare_tokens.max(1).min(tokens_left), Of::Spare),
+            true if is_watched => (room.watched_tokens.min(tokens_left), Of::Prompt),
             // Nobody else waits for the step.
             true | false => (tokens_left, Of::Prompt),
         };
         let tokens = candidate.todo.min(left);
         if tokens == 0 {
+            plan.held.push(candidate.id);
             continue;
         }
-        if candidate.leaves_room && !leaves(&room, candidate) {
+        if candidate.leaves_room && room.cells.saturating_sub(candidate.cells) < room.reserve {
             // What is left is for others, who may well go before it.
-            plan.blocked.push(candidate.id);
+            plan.tight.push(candidate.id);
             continue;
         }
         // The whole prompt must fit, or it would sit on half of its cells.
@@ -151,20 +154,15 @@ pub(super) fn plan(decodes: &[Candidate], prompts: &[Candidate], mut room: Room,
         }
         tokens_left -= tokens;
         if of == Of::Spare {
-            room.spare_tokens = room.spare_tokens.saturating_sub(tokens);
-            is_shared = true;
+            room.spare_tokens -= tokens;
+        }
+        if is_watched {
+            room.watched_tokens = room.watched_tokens.saturating_sub(tokens);
         }
         is_shared |= !candidate.yields;
         plan.shares.push(Share { id: candidate.id, tokens, of });
     }
     plan
-}
-
-/// Whether a candidate leaves as much as is to be left.
-fn leaves(room: &Room, candidate: &Candidate) -> bool {
-    let cells = room.cells.saturating_sub(candidate.cells);
-    let sequences = room.sequences.saturating_sub(u32::from(!candidate.placed));
-    cells >= room.reserve.cells && (candidate.placed || sequences >= room.reserve.sequences)
 }
 
 /// Takes `cells` for a candidate if as many as `needs` are there.
@@ -204,10 +202,11 @@ mod tests {
         batch_tokens: 64,
         prompt_tokens: 64,
         spare_tokens: 3,
+        watched_tokens: 7,
         is_awaited: false,
         cells: 1000,
         sequences: 8,
-        reserve: Reserve { cells: 100, sequences: 2 },
+        reserve: 100,
     };
 
     fn config() -> EngineConfig {
@@ -239,14 +238,16 @@ mod tests {
         let made = plan(&[], &[yields(2, 5), yields(3, 90)], Room { is_awaited: true, ..ROOM }, &config());
         assert_eq!(shares(&made), [(2, 3)], "beside those of another adapter as well");
         let watched = |candidate| Candidate { is_watched: true, ..candidate };
-        for (spare_tokens, had) in [(3, 3), (0, 1)] {
-            let room = Room { spare_tokens, ..ROOM };
-            let made = plan(&[], &[yields(2, 5), yields(3, 90)].map(watched), room, &config());
-            assert_eq!(shares(&made), [(2, had)], "somebody may come at any moment");
-        }
+        let made = plan(&[], &[yields(2, 5), yields(3, 90), yields(4, 90)].map(watched), ROOM, &config());
+        assert_eq!(shares(&made), [(2, 5), (3, 2)], "somebody may come at any moment");
+        assert_eq!(made.held, [SessionId(4)]);
+        let waits = Candidate { cells: 2000, ..candidate(2, 5) };
+        let begun = Candidate { begun: true, ..watched(yields(3, 90)) };
+        let made = plan(&[], &[waits, begun], ROOM, &config());
+        assert_eq!(shares(&made), [(3, 64)], "somebody waits for what it holds");
         let copies = Candidate { copies: true, ..yields(2, 5) };
         let made = plan(&[], &[copies, yields(3, 5)].map(watched), ROOM, &config());
-        assert_eq!(shares(&made), [(3, 3)]);
+        assert_eq!(shares(&made), [(2, 5), (3, 2)], "nobody waits for the step");
         let made = plan(&[candidate(1, 1)], &[copies, yields(3, 5)], ROOM, &config());
         assert_eq!(shares(&made), [(1, 1), (3, 3)]);
         let made = plan(&[], &[copies, yields(3, 5)], ROOM, &config());
@@ -291,19 +292,14 @@ mod tests {
 
     #[test]
     fn who_holds_more_than_its_share_leaves_room_and_others_take_it() {
-        let leaves_room = |id, todo| Candidate { leaves_room: true, ..candidate(id, todo) };
-        let of = |cells, sequences| {
-            let prompts = [leaves_room(1, 20), candidate(2, 20)];
-            let made = plan(&[], &prompts, Room { cells, sequences, ..ROOM }, &config());
-            (shares(&made), made.blocked)
+        let leaves_room = Candidate { leaves_room: true, ..candidate(1, 20) };
+        let of = |cells| {
+            let made = plan(&[], &[leaves_room, candidate(2, 20)], Room { cells, ..ROOM }, &config());
+            assert_eq!(made.blocked, []);
+            (shares(&made), made.tight)
         };
-        let (both, other) = (vec![(1, 20), (2, 20)], vec![(2, 20)]);
-        assert_eq!(of(120, 3), (both, vec![]));
-        assert_eq!(of(119, 3), (other.clone(), vec![SessionId(1)]));
-        assert_eq!(of(120, 2), (other, vec![SessionId(1)]));
-        let placed = Candidate { placed: true, ..leaves_room(1, 20) };
-        let made = plan(&[], &[placed], Room { sequences: 0, ..ROOM }, &config());
-        assert_eq!(shares(&made), [(1, 20)], "it has its sequence");
+        assert_eq!(of(120), (vec![(1, 20), (2, 20)], vec![]));
+        assert_eq!(of(119), (vec![(2, 20)], vec![SessionId(1)]));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use super::fair::Owner;
+use super::plan::Plan;
 use super::sequence::{Sequence, Wait, Work};
 use super::{Progress, Scheduler};
 use crate::clock::Clock;
@@ -14,7 +16,7 @@ use crate::options::Finish;
 
 /// After so long it is looked again whether a copy that waits may be made.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// The same of whether a prompt still has to leave room, or time, to others.
+/// The same of whether something still has to leave room, or time, to others.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 
 impl<C: Clock> Scheduler<C> {
@@ -77,9 +79,11 @@ impl<C: Clock> Scheduler<C> {
 
     /// Called when nothing could be put into a batch: makes room, or says how
     /// long to wait.
-    pub(super) fn relieve(&mut self, blocked: &[SessionId], now: Duration) -> Progress {
+    pub(super) fn relieve(&mut self, plan: &Plan, now: Duration) -> Progress {
+        let Plan { blocked, tight, .. } = plan;
         // An idle session loses nothing by it.
-        if !blocked.is_empty() && (self.park_an_idle_one() || self.change_turns(blocked, now)) {
+        let parked = !blocked.is_empty() && (self.park_an_idle_one() || self.change_turns(blocked, now));
+        if parked || self.make_own_room(tight, now) {
             self.report();
             return Progress::Worked;
         }
@@ -97,20 +101,35 @@ impl<C: Clock> Scheduler<C> {
     /// Those in the batch wait meanwhile, as long as it takes to copy a state. So it is
     /// not done for who [has held others up enough](super::company); and who is parked pays
     /// for it, since it held more than its share.
-    pub(super) fn make_way(&mut self, blocked: &[SessionId], now: Duration) -> bool {
+    pub(super) fn make_way(&mut self, plan: &Plan, now: Duration) -> bool {
         let may_have = |id: &SessionId| {
             let sequence = self.sequences.get(id);
             sequence.is_some_and(|sequence| sequence.decodes() || !self.company.must_yield(&sequence.owner, now))
         };
-        let needy: Vec<SessionId> = blocked.iter().copied().filter(may_have).collect();
-        !needy.is_empty() && !self.park_an_idle_one() && self.change_turns(&needy, now)
+        let needy: Vec<SessionId> = plan.blocked.iter().copied().filter(may_have).collect();
+        let changed = !needy.is_empty() && !self.park_an_idle_one() && self.change_turns(&needy, now);
+        changed || self.make_own_room(&plan.tight, now)
     }
 
-    /// Notes that work lacks cells or a sequence.
-    pub(super) fn note_blocked(&mut self, blocked: &[SessionId], now: Duration) {
-        for id in blocked {
+    /// Parks a session of somebody who could begin something else, but would leave others no
+    /// room. Nobody else goes for that.
+    fn make_own_room(&mut self, tight: &[SessionId], now: Duration) -> bool {
+        let owner = |id: &SessionId| self.sequences.get(id).map(|sequence| sequence.owner.clone());
+        let owners: Vec<Owner> = tight.iter().filter_map(owner).filter(|owner| !self.must_wait(owner, now)).collect();
+        owners.iter().any(|owner| self.park_one_of(&owner.tenant.name))
+    }
+
+    /// Notes which work lacks cells or a sequence, or is to leave some to others.
+    pub(super) fn note_blocked(&mut self, plan: &Plan, now: Duration) {
+        for id in plan.blocked.iter().chain(&plan.tight) {
             if let Some(wait) = self.sequences.get_mut(id).and_then(Sequence::wait_mut) {
                 wait.blocked.get_or_insert(now);
+            }
+        }
+        // These have room, and are not to be refused for want of it.
+        for id in &plan.held {
+            if let Some(wait) = self.sequences.get_mut(id).and_then(Sequence::wait_mut) {
+                wait.blocked = None;
             }
         }
     }
@@ -235,8 +254,10 @@ impl<C: Clock> Scheduler<C> {
                 Some(blocked.min(now + LOOK_FOR_ROOM))
             }
             Work::Run(run) => {
+                let waits = !sequence.decodes() && run.outbox.has_room();
                 let blocked = self.in_vain_since(&run.wait).map(|since| since + max_wait);
-                [blocked, run.deadline, run.outbox.due_at()].into_iter().flatten().min()
+                let look = waits.then_some(now + LOOK_FOR_ROOM);
+                [blocked, look, run.deadline, run.outbox.due_at()].into_iter().flatten().min()
             }
         });
         // Nobody tells when a copy may be made.

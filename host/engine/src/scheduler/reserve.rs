@@ -11,30 +11,31 @@ use std::time::Duration;
 
 use super::Scheduler;
 use super::fair::{Owner, Waiting};
-use super::plan::{Candidate, Reserve};
+use super::plan::Candidate;
 use super::sequence::Sequence;
 use crate::clock::Clock;
 use crate::command::SessionId;
 use crate::options::Tenant;
 
-/// The part of all cells, and sequences, that is left.
+/// The part of all cells that is left.
 const PART: u32 = 8;
-/// What is left of many: enough for a question.
-const MOST: Reserve = Reserve { cells: 512, sequences: 4 };
+/// What is left of many: enough for a question. Sequences need not be left: where they run
+/// out and cells do not, states are short, and soon copied.
+const MOST: u32 = 512;
 
 /// What a tenant has of the backend.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Held {
-    cells: u32,
-    sequences: u32,
-    weight: u32,
+    cells: f64,
+    weight: f64,
+    /// When a session of it was given a place last.
+    placed_at: Option<Duration>,
 }
 
 impl Held {
     /// Which of two tenants holds more for its weight.
     pub(super) fn more_than(&self, other: &Self) -> Ordering {
-        let cells = |held: &Self, by: &Self| u64::from(held.cells) * u64::from(by.weight);
-        cells(self, other).cmp(&cells(other, self))
+        (self.cells * other.weight).total_cmp(&(other.cells * self.weight))
     }
 }
 
@@ -42,16 +43,10 @@ impl Held {
 pub(super) type Holdings = BTreeMap<Arc<str>, Held>;
 
 impl<C: Clock> Scheduler<C> {
-    /// What is left to others by those who hold more than their share. Nothing where room
-    /// cannot be made by copying: who waits for some then waits until others are gone.
-    pub(super) fn reserve(&self) -> Reserve {
-        if !self.abilities.snapshot {
-            return Reserve::default();
-        }
-        Reserve {
-            cells: (self.cells.total() / PART).min(MOST.cells),
-            sequences: (self.limits.sequences / PART).min(MOST.sequences),
-        }
+    /// Cells that are left to others by those who hold more than their share. None where
+    /// room cannot be made by copying: who waits for some then waits until others are gone.
+    pub(super) fn reserve(&self) -> u32 {
+        if self.abilities.snapshot { (self.cells.total() / PART).min(MOST) } else { 0 }
     }
 
     /// What each tenant has.
@@ -60,41 +55,45 @@ impl<C: Clock> Scheduler<C> {
         for sequence in self.sequences.values().filter(|sequence| sequence.seq.is_some()) {
             let Tenant { name, weight, .. } = &sequence.owner.tenant;
             let held = holdings.entry(Arc::clone(name)).or_default();
-            held.cells = held.cells.saturating_add(sequence.in_kv());
-            held.sequences += 1;
-            held.weight = (*weight).max(1);
+            held.cells += self.cells.parts(&sequence.cells);
+            held.weight = f64::from((*weight).max(1));
+            held.placed_at = held.placed_at.max(sequence.placed_at);
         }
         holdings
     }
 
-    /// Tells the prompts that are to leave room to others.
-    pub(super) fn have_room_left(&self, prompts: &mut [(Duration, Waiting<Candidate>)], now: Duration) {
-        let Reserve { cells, sequences } = self.reserve();
-        let mut holdings = None;
-        for (_, Waiting { owner, item, .. }) in prompts {
-            let after = self.cells.available().saturating_sub(item.cells);
-            let is_tight = after < cells || self.available_sequences() <= sequences;
+    /// Tells those that are to leave room to others before they begin.
+    pub(super) fn have_room_left(&self, waiting: &mut [(Duration, Waiting<Candidate>)], now: Duration) {
+        let reserve = self.reserve();
+        let cells = waiting.iter().fold(0, |sum: u32, (_, one)| sum.saturating_add(one.item.cells));
+        if self.cells.available().saturating_sub(cells) >= reserve {
+            return;
+        }
+        let holdings = self.holdings();
+        for (_, Waiting { owner, item, .. }) in waiting.iter_mut().filter(|(_, one)| !one.item.begun) {
+            let held = holdings.get(&owner.tenant.name).copied().unwrap_or_default();
             // What needs nearly all of it can only have all of it.
-            let can_leave_any = item.cells.saturating_add(cells) <= self.cells.total();
-            if is_tight && can_leave_any && !item.begun && !self.has_waited(item.id, now) {
-                let holdings = holdings.get_or_insert_with(|| self.holdings());
-                item.leaves_room = self.exceeds_its_share(item, owner, holdings, now);
-            }
+            let own = self.sequences.get(&item.id).map_or(0, Sequence::in_kv);
+            let can_leave_any = own.saturating_add(item.cells).saturating_add(reserve) <= self.cells.total();
+            item.leaves_room = can_leave_any
+                && !self.has_its_turn(item.id, &held, now)
+                && self.exceeds_its_share(item, owner, &held, now);
         }
     }
 
-    /// Whether a prompt has waited for so long that it is to be refused before long.
-    fn has_waited(&self, id: SessionId, now: Duration) -> bool {
+    /// Whether one has waited for so long that it is to be refused before long. It need not
+    /// leave any room then, but one of a tenant at a time.
+    fn has_its_turn(&self, id: SessionId, held: &Held, now: Duration) -> bool {
         let wait = self.sequences.get(&id).and_then(Sequence::wait);
-        wait.and_then(|wait| wait.blocked).is_some_and(|since| now.saturating_sub(since) >= self.turn())
+        let long = |since: Duration| now.saturating_sub(since) >= self.turn();
+        wait.and_then(|wait| wait.blocked).is_some_and(long) && held.placed_at.is_none_or(long)
     }
 
-    /// Whether a tenant would have more than its share with this prompt.
-    fn exceeds_its_share(&self, prompt: &Candidate, owner: &Owner, holdings: &Holdings, now: Duration) -> bool {
+    /// Whether a tenant would have more than its share with this one. What is left to others
+    /// anybody may have.
+    fn exceeds_its_share(&self, one: &Candidate, owner: &Owner, held: &Held, now: Duration) -> bool {
         let Some(share) = self.company.share(owner, now) else { return false };
-        let Held { cells, sequences, .. } = holdings.get(&owner.tenant.name).copied().unwrap_or_default();
-        let exceeds = |held: u32, all: u32| f64::from(held) > f64::from(all) * share;
-        exceeds(cells.saturating_add(prompt.cells), self.cells.total())
-            || exceeds(sequences + u32::from(!prompt.placed), self.limits.sequences)
+        let own = (f64::from(self.cells.total()) * share).max(f64::from(self.reserve()));
+        held.cells + f64::from(one.cells) > own
     }
 }

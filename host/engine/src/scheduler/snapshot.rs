@@ -165,7 +165,7 @@ impl<C: Clock> Scheduler<C> {
     /// Moves a session's state out of its cells into RAM. False: there is no
     /// room, and nothing has changed.
     pub(super) fn park(&mut self, id: SessionId) -> bool {
-        let Some(snapshot) = self.holding_up(id, |scheduler| scheduler.snapshot(id)) else { return false };
+        let Some(snapshot) = self.moving_away(id, |scheduler| scheduler.snapshot(id)) else { return false };
         let Some(mut sequence) = self.sequences.remove(&id) else { return false };
         if sequence.seq.is_some() {
             let (logits, pure) = (sequence.logits.take(), sequence.pure);
@@ -184,12 +184,24 @@ impl<C: Clock> Scheduler<C> {
         let holdings = self.holdings();
         let held = |sequence: &Sequence| holdings.get(&sequence.owner.tenant.name).copied().unwrap_or_default();
         let idle = self.sequences.iter().filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0);
-        let oldest = idle.min_by(|(a, a_sequence), (b, b_sequence)| {
+        let mut idle: Vec<(SessionId, &Sequence)> = idle.map(|(&id, sequence)| (id, sequence)).collect();
+        idle.sort_by(|(a, a_sequence), (b, b_sequence)| {
             let more = held(b_sequence).more_than(&held(a_sequence));
             more.then(a_sequence.used.cmp(&b_sequence.used)).then(a.cmp(b))
         });
-        let oldest = oldest.map(|(&id, _)| id);
-        oldest.is_some_and(|id| self.park(id)) || self.park_a_stalled_one()
+        let idle: Vec<SessionId> = idle.into_iter().map(|(id, _)| id).collect();
+        // One whose state cannot be kept stays, and the next one goes.
+        idle.into_iter().any(|id| self.park(id)) || self.park_a_stalled_one()
+    }
+
+    /// Parks the session of this tenant that has done nothing for the longest time, so that
+    /// another one of it has room. False: there is none, or no room.
+    pub(super) fn park_one_of(&mut self, tenant: &str) -> bool {
+        let own = self.sequences.iter().filter(|(_, s)| *s.owner.tenant.name == *tenant);
+        let mut idle: Vec<(u64, SessionId)> =
+            own.filter(|(_, s)| matches!(s.work, Work::Idle) && s.in_kv() > 0).map(|(&id, s)| (s.used, id)).collect();
+        idle.sort_unstable();
+        idle.into_iter().any(|(_, id)| self.park(id))
     }
 
     /// Parks a run that cannot go on before its reader takes what it said, or before

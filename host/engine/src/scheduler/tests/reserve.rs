@@ -56,16 +56,6 @@ fn who_takes_all_it_can_leaves_room_for_a_question_of_another() {
 }
 
 #[test]
-fn sequences_are_left_as_well() {
-    let mut bench = few_cells();
-    let asked = filled(&mut bench, "other", 8);
-    bench.close(asked);
-    let mut hogs: Vec<SessionId> = (0..100).map(|_| filled(&mut bench, "hog", 4)).collect();
-    hogs.retain(|id| is_placed(&bench, *id));
-    assert!((60..=61).contains(&hogs.len()), "{}", hogs.len());
-}
-
-#[test]
 fn a_prompt_that_needs_nearly_everything_has_it() {
     let mut bench = few_cells();
     let asked = filled(&mut bench, "other", 8);
@@ -120,4 +110,129 @@ fn what_is_kept_for_later_is_dropped_where_it_would_hold_others_up_again() {
         assert!(bench.scheduler.cells.idle() < LEFT, "they are not in the way of others");
         drop(run);
     }
+}
+
+#[test]
+fn a_run_that_was_parked_goes_on_though_its_tenant_owes_and_others_may_come() {
+    let mut bench = few_cells();
+    let id = filled(&mut bench, "hog", 1000);
+    let run = bench.generate(id, GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(50) });
+    let owner = bench.scheduler.sequences[&id].owner.clone();
+    let asked = filled(&mut bench, "other", 8);
+    bench.close(asked);
+    let now = bench.clock.now();
+    bench.scheduler.company.saw(&owner, Duration::from_secs(1), now);
+    assert!(bench.scheduler.park(id));
+    let begin = bench.clock.now();
+    bench.until(|_| drain(&run).finish.is_some());
+    assert!(bench.clock.now() - begin < Duration::from_secs(3));
+    assert_eq!(bench.metrics.preempted.get(), 0);
+}
+
+#[test]
+fn runs_of_others_do_not_go_for_room_that_is_to_be_left_to_them() {
+    let mut bench = few_cells();
+    let endless = || GenerateOptions { ignore_end: true, ..GenerateOptions::greedy(2000) };
+    let busy = filled(&mut bench, "hog", 2700);
+    let mut runs = vec![bench.generate(busy, endless())];
+    for _ in 0..3 {
+        let id = filled(&mut bench, "other", 100);
+        runs.push(bench.generate(id, endless()));
+    }
+    let steps = |bench: &mut Bench, n: usize| {
+        for _ in 0..n {
+            bench.scheduler.step();
+            runs.iter().for_each(|run| drop(drain(run)));
+        }
+    };
+    // They were served more.
+    steps(&mut bench, 130);
+    let id = bench.open_for(tenant("hog"), Priority::Normal);
+    let mut reply = bench.prefill(id, 300);
+    steps(&mut bench, 20);
+    assert_eq!(bench.metrics.parked.get(), 0, "nobody went for it");
+    steps(&mut bench, 2000);
+    assert!(reply.try_recv().is_ok_and(|done| done.is_ok()), "it has its turn");
+}
+
+#[test]
+fn a_session_that_has_nearly_everything_goes_on() {
+    let mut bench = few_cells();
+    let asked = filled(&mut bench, "other", 8);
+    bench.close(asked);
+    let id = filled(&mut bench, "hog", 3590);
+    let begin = bench.clock.now();
+    for _ in 0..10 {
+        bench.feed(id, vec![u32::from(b'a'); 3]);
+    }
+    assert!(bench.clock.now() - begin < Duration::from_secs(1), "{:?}", bench.clock.now() - begin);
+}
+
+#[test]
+fn who_waits_for_what_a_prompt_holds_does_not_wait_for_it_token_by_token() {
+    let mut bench = few_cells();
+    let asked = filled(&mut bench, "other", 8);
+    bench.close(asked);
+    let id = bench.open_for(tenant("hog"), Priority::Normal);
+    let _reply = bench.prefill(id, 3000);
+    bench.scheduler.step();
+    let owner = bench.scheduler.sequences[&id].owner.clone();
+    let now = bench.clock.now();
+    bench.scheduler.company.saw(&owner, Duration::from_secs(1), now);
+    let begin = bench.clock.now();
+    filled(&mut bench, "other", 3000);
+    let waited = bench.clock.now() - begin;
+    assert!(waited < Duration::from_secs(4), "{waited:?}");
+}
+
+#[test]
+fn a_session_that_cannot_be_parked_is_passed_over() {
+    let mut bench = few_cells();
+    let large = filled(&mut bench, "hog", 2500);
+    let small = filled(&mut bench, "other", 1000);
+    // What a token's state takes is known from then on.
+    let any = filled(&mut bench, "other", 8);
+    bench.park(any).unwrap();
+    let bytes = bench.scheduler.bytes_a_token * 1500.0;
+    bench.scheduler.budget = super::super::snapshot::Budget::new(bytes as u64);
+    filled(&mut bench, "third", 800);
+    assert!(is_placed(&bench, large) && !is_placed(&bench, small));
+}
+
+#[test]
+fn many_tenants_may_have_what_is_left_to_them() {
+    let mut bench = few_cells();
+    for n in 0..20 {
+        let id = filled(&mut bench, &format!("t{n}"), 8);
+        bench.close(id);
+    }
+    for _ in 0..12 {
+        filled(&mut bench, "hog", 300);
+    }
+    let parked = bench.metrics.parked.get();
+    filled(&mut bench, "t3", 300);
+    assert_eq!(bench.metrics.parked.get(), parked, "its share is less, and it is a question");
+}
+
+#[test]
+fn several_prompts_at_once_leave_room_together() {
+    let mut bench = few_cells();
+    let asked = filled(&mut bench, "other", 8);
+    bench.close(asked);
+    for _ in 0..10 {
+        filled(&mut bench, "hog", 300);
+    }
+    let mut replies: Vec<Reply> = (0..8)
+        .map(|_| {
+            let id = bench.open_for(tenant("hog"), Priority::Normal);
+            bench.prefill(id, 200)
+        })
+        .collect();
+    let mut least = CELLS;
+    bench.until(|bench| {
+        least = least.min(bench.scheduler.cells.available());
+        replies.retain_mut(|reply| reply.try_recv().is_err());
+        replies.is_empty()
+    });
+    assert!(least >= LEFT, "{least}");
 }
