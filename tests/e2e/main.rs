@@ -34,3 +34,4 @@ mod shutdown;
 mod soak;
 mod structured;
 mod tenants;
+mod tools;

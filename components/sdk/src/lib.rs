@@ -42,6 +42,7 @@ pub mod chat;
 mod error;
 pub mod http;
 pub mod llm;
+pub mod tools;
 
 pub use error::Error;
 
@@ -66,9 +67,10 @@ mod bindings {
             world sdk {
                 include nala:llm/agent@0.1.0;
                 include nala:chat/user@0.1.0;
+                include nala:tools/user@0.1.0;
             }
         ",
-        path: ["../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat"],
+        path: ["../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat", "../../wit/nala-tools"],
         additional_derives: [PartialEq],
         // Holds a session, which is like no other.
         additional_derives_ignore: ["step"],

@@ -6,6 +6,7 @@ mod http;
 mod models;
 mod parsers;
 mod registry;
+mod tool;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub(crate) use self::http::HttpArgs;
 pub(crate) use self::models::{ModelName, ModelsArgs};
 use self::parsers::address;
 pub(crate) use self::registry::{FetchArgs, PullArgs, PushArgs, Runnable};
+pub(crate) use self::tool::{ToolArgs, ToolSourceArgs, ToolVerb};
 use crate::{classes, logging, version};
 
 /// Serves language models to sandboxed WebAssembly components
@@ -74,6 +76,8 @@ pub(crate) enum Verb {
     Pull(PullArgs),
     /// List, fetch and look into models
     Model(ModelArgs),
+    /// List, look into and call the tools of an application
+    Tool(ToolArgs),
     /// Make keys for tenants
     Key(KeyArgs),
     /// Show what this machine has and which defaults are in force

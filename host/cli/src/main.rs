@@ -28,6 +28,7 @@ mod serve;
 mod services;
 mod signals;
 mod tenancy;
+mod tool;
 mod up;
 mod version;
 mod wall;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Pull(args) => registry::pull(&args, console),
         Verb::Key(args) => key::main(&args),
         Verb::Model(args) => model::main(&args, console),
+        Verb::Tool(args) => tool::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
         Verb::Compile(args) => deploy::compile_in_jail(&args),

@@ -12,7 +12,7 @@ use crate::file;
 use crate::names::{self, Style};
 use crate::profile::Profiles;
 use crate::reader::{Document, Name, Node, Table, listed};
-use crate::references::{self, Renderers};
+use crate::references::{self, Renderers, ToolUses};
 use crate::routes::RouteTable;
 use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
 use crate::variables::{self, MissingVariables, Values, Variable};
@@ -90,6 +90,12 @@ impl Application {
     #[must_use]
     pub fn reachable(&self) -> BTreeSet<&str> {
         self.triggers.iter().filter_map(|trigger| trigger.answer.component()).collect()
+    }
+
+    /// The components whose tools others may call.
+    #[must_use]
+    pub fn tools(&self) -> BTreeSet<&str> {
+        self.components.values().flat_map(|component| component.tools.iter().map(String::as_str)).collect()
     }
 
     /// The values of the variables at this start: what `provider` has for a
@@ -183,12 +189,13 @@ fn read_root<'d>(
     let mut profiles = Profiles::default();
     let mut components = BTreeMap::new();
     let mut renderer_places = BTreeMap::new();
+    let mut tool_places = BTreeMap::new();
     let tables_ids = tables.iter().map(|(id, node)| (id.text().to_owned(), id.place(), *node));
     let inline_ids = inline.into_iter().map(|(id, node)| (id, node.place(), node));
     for (id, place, node) in tables_ids.chain(inline_ids) {
-        let Some(Read { component, renderer_place }) = reading.component(&id, &place, node, &mut profiles) else {
-            continue;
-        };
+        let read = reading.component(&id, &place, node, &mut profiles);
+        let Some(Read { component, renderer_place, tool_places: places }) = read else { continue };
+        tool_places.insert(id.clone(), places);
         if let Some(place) = renderer_place {
             renderer_places.insert(id.clone(), place);
         }
@@ -197,7 +204,10 @@ fn read_root<'d>(
     check_profile(profile, &profiles, document);
 
     let known = named.iter().copied().chain(components.keys().map(String::as_str)).collect();
-    let used = check_references(&triggers, &components, &renderer_places, &known, document);
+    let tools = tool_uses(&components, &tool_places);
+    references::check_tools(&tools, &known, document);
+    let mut used = check_references(&triggers, &components, &renderer_places, &known, document);
+    used.extend(tools.iter().map(|(_, tool, _)| *tool));
     // What is refused may have been what uses them.
     if !document.has_errors() {
         warn_of_unused(&tables, &used, document);
@@ -312,6 +322,18 @@ fn check_profile(profile: Option<&str>, profiles: &Profiles, document: &Document
         false => format!("choose one of {}", listed(profiles.names().iter().map(String::as_str))),
     };
     document.error(0..0, format!("no component has the profile `{profile}`"), help);
+}
+
+/// Which component may call which, and where that is written.
+fn tool_uses<'a>(
+    components: &'a BTreeMap<String, Component>,
+    places: &'a BTreeMap<String, Vec<crate::Place>>,
+) -> ToolUses<'a> {
+    let named = components.iter().filter_map(|(by, component)| Some((by, component, places.get(by)?)));
+    let uses = named.flat_map(|(by, component, places)| {
+        component.tools.iter().zip(places).map(move |(tool, place)| (by.as_str(), tool.as_str(), place))
+    });
+    uses.collect()
 }
 
 /// Checks what components and triggers name; tells which components are used.

@@ -219,6 +219,35 @@ fn renderers_that_need_each_other_are_refused_at_their_place() {
 }
 
 #[test]
+fn tools_are_components_that_never_come_back_to_who_may_call_them() {
+    let with = |first: &str, rest: &str| {
+        changed("renderer = \"chat-template\"", &format!("renderer = \"chat-template\"\ntools = {first}")) + rest
+    };
+    let two = "[component.clock]\nsource = \"c\"\n[component.sums]\nsource = \"s\"\n";
+    let application = parse(&with("[\"sums\", \"clock\"]", two)).unwrap();
+    assert_eq!(application.component("openai").unwrap().tools, ["sums", "clock"], "in their order");
+    assert_eq!(application.tools(), BTreeSet::from(["clock", "sums"]));
+    assert!(application.warnings.is_empty(), "they are used: {:?}", application.warnings);
+    for (tools, rest, said) in [
+        ("[\"nobody\"]", "", "no component `nobody`"),
+        ("[\"openai\"]", "", "cannot be its own tool"),
+        ("[\"chat-template\"]", "tool.nala.tools = [\"openai\"]\n", "could come to call itself"),
+        ("[\"clock\"]", "[component.clock]\nsource = \"c\"\ntool.nala.tools = [\"openai\"]\n", "come to call itself"),
+        ("[\"chat-template\", \"chat-template\"]", "", "named twice"),
+        ("[\"A b\"]", "", "cannot be a component"),
+        ("\"clock\"", "", "a list"),
+    ] {
+        let error = invalid(&with(tools, rest));
+        assert!(error.message.contains(said), "{tools}: {error}");
+    }
+    // A circle further on is theirs whose it is.
+    let far = "tool.nala.tools = [\"b\"]\n[component.b]\nsource = \"b\"\ntool.nala.tools = [\"c\"]\n\
+               [component.c]\nsource = \"c\"\ntool.nala.tools = [\"b\"]\n";
+    let found = all(&with("[\"chat-template\"]", far));
+    assert!(found.len() == 2 && found.iter().all(|one| one.message.contains("call itself")), "{found:?}");
+}
+
+#[test]
 fn a_component_knows_where_it_is_described() {
     let place = &parse(GOOD).unwrap().component("openai").unwrap().place.clone();
     assert_eq!(place, "spin.toml:20: component `openai` cannot be served");

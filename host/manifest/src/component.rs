@@ -48,6 +48,8 @@ pub struct Component {
     pub build: Option<Build>,
     /// Who answers `nala:chat` for it (`tool.nala.renderer`).
     pub renderer: Option<Renderer>,
+    /// The components whose tools it may call (`tool.nala.tools`).
+    pub tools: Vec<String>,
     /// What it learns about time (`tool.nala.clock`); none is the host's
     /// default.
     pub clock: Option<Clock>,
@@ -66,6 +68,7 @@ impl Component {
             ("environment", self.environment.is_empty()),
             ("files", self.files.is_empty()),
             ("key_value_stores", self.key_value_stores.is_empty()),
+            ("tools", self.tools.is_empty()),
             ("variables", self.variables.is_empty()),
         ]
         .into_iter()
@@ -91,10 +94,11 @@ pub(crate) struct Reading<'r, 'd> {
     pub(crate) profile: Option<&'r str>,
 }
 
-/// A component that was read, and where it names its renderer.
+/// A component that was read, and where it names its renderer and its tools.
 pub(crate) struct Read {
     pub(crate) component: Component,
     pub(crate) renderer_place: Option<Place>,
+    pub(crate) tool_places: Vec<Place>,
 }
 
 impl Reading<'_, '_> {
@@ -129,6 +133,7 @@ impl Reading<'_, '_> {
             dependencies: BTreeMap::new(),
             build: table.get("build").and_then(|node| build::read(node, self.base)),
             renderer: tool.renderer.as_ref().map(|(renderer, _)| renderer.clone()),
+            tools: tool.tools.iter().map(|(id, _)| id.clone()).collect(),
             clock: tool.clock,
             limits: tool.limits.or(self.defaults),
         };
@@ -144,7 +149,8 @@ impl Reading<'_, '_> {
         component.dependencies = joined(&table, dependencies);
         table.close();
         source?;
-        Some(Read { component, renderer_place: tool.renderer.map(|(_, place)| place) })
+        let tool_places = tool.tools.into_iter().map(|(_, place)| place).collect();
+        Some(Read { component, renderer_place: tool.renderer.map(|(_, place)| place), tool_places })
     }
 }
 

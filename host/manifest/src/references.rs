@@ -33,6 +33,33 @@ pub(crate) fn check(renderers: &Renderers<'_>, known: &BTreeSet<&str>, document:
     }
 }
 
+/// Where components name the tools that they may call: by whom, which, and where.
+pub(crate) type ToolUses<'a> = Vec<(&'a str, &'a str, &'a Place)>;
+
+/// Checks every tool that a component may call: notes one that is not there, and one that
+/// could come to call itself.
+pub(crate) fn check_tools(uses: &ToolUses<'_>, known: &BTreeSet<&str>, document: &Document<'_>) {
+    for (by, tool, place) in uses {
+        if let Some((message, help)) = triggers::unknown(tool, known) {
+            document.push(place.error(message, help));
+            continue;
+        }
+        let mut reached = BTreeSet::from([*tool]);
+        let mut left = vec![*tool];
+        while let Some(at) = left.pop() {
+            let next = uses.iter().filter(|(from, ..)| *from == at).map(|(_, to, _)| *to);
+            left.extend(next.filter(|to| reached.insert(to)));
+        }
+        if reached.contains(by) {
+            let message = match by == tool {
+                true => format!("component `{by}` cannot be its own tool"),
+                false => format!("component `{by}` could come to call itself: `{tool}` may call it"),
+            };
+            document.push(place.error(message, "remove it, or one of the tools that come back to it"));
+        }
+    }
+}
+
 /// The renderer of `id`, its renderer, and so on, up to the first that has none
 /// or that was met before.
 fn way<'a>(id: &str, renderers: &Renderers<'a>) -> Vec<&'a str> {

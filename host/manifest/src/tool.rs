@@ -39,6 +39,8 @@ pub enum Clock {
 #[derive(Default)]
 pub(crate) struct ComponentTool {
     pub(crate) renderer: Option<(Renderer, Place)>,
+    /// Each with where it is named.
+    pub(crate) tools: Vec<(String, Place)>,
     pub(crate) clock: Option<Clock>,
     pub(crate) limits: Limits,
 }
@@ -49,6 +51,7 @@ pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
     let Some(table) = node.table("[component.ID.tool.nala]") else { return ComponentTool::default() };
     let tool = ComponentTool {
         renderer: table.get("renderer").and_then(renderer),
+        tools: table.get("tools").map(tools).unwrap_or_default(),
         clock: table.get("clock").and_then(clock),
         limits: limits::read(table.get("limits")),
     };
@@ -90,6 +93,21 @@ fn renderer(node: Node<'_>) -> Option<(Renderer, Place)> {
         }
     };
     Some((renderer, node.place()))
+}
+
+/// Components whose tools may be called.
+fn tools(node: Node<'_>) -> Vec<(String, Place)> {
+    let mut tools: Vec<(String, Place)> = Vec::new();
+    for (id, node) in node.texts().unwrap_or_default() {
+        if names::check(id, Style::Kebab).is_err() {
+            node.fail::<()>(format!("`{id}` cannot be a component"), "name components that export nala:tools/provider");
+        } else if tools.iter().any(|(known, _)| known == id) {
+            node.fail::<()>(format!("`{id}` is named twice"), "remove one of them");
+        } else {
+            tools.push((id.to_owned(), node.place()));
+        }
+    }
+    tools
 }
 
 fn clock(node: Node<'_>) -> Option<Clock> {

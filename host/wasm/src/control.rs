@@ -71,6 +71,11 @@ impl RequestControl {
         Self { seat: Mutex::new(Some(seat)), ..Self::without_seat(deadline, origin) }
     }
 
+    /// Of a call that an instance makes of another component, which takes no place.
+    pub(crate) fn of_call(deadline: Instant, origin: Origin) -> Self {
+        Self::without_seat(deadline, origin)
+    }
+
     /// Of a request that takes no place, for tests.
     #[cfg(test)]
     pub(crate) fn of_nothing(origin: Origin) -> Self {

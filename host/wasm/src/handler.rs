@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::Error as WireError;
 use wasmtime_wasi_http::handler::{ProxyPre, Request as WasiRequest, Response as WasiResponse};
 
-use crate::account::{Account, Place};
+use crate::account::Place;
 use crate::body::{GoneGuard, ResponseBody, counted};
 use crate::capabilities::Own;
 use crate::control::RequestControl;
@@ -73,9 +73,7 @@ impl App {
     #[must_use]
     pub fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
         let Instances { blueprint, pre, metrics, .. } = &*self.instances;
-        let account = Arc::new(Account::new(tenant, Arc::clone(&blueprint.account.component), &blueprint.app));
-        let granted = Arc::new(blueprint.granted.with(own));
-        let blueprint = Blueprint { account, granted, ..blueprint.clone() };
+        let blueprint = blueprint.of(tenant, own);
         let instances =
             Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone(), typical: Arc::default() });
         Self { instances, ..self.clone() }

@@ -40,6 +40,7 @@ mod stdio;
 mod store;
 mod threads;
 mod tick;
+mod tools;
 mod turns;
 mod variables;
 mod worker;
@@ -61,3 +62,8 @@ pub use load::{
 pub use metrics::{OutcomeLabel, RuntimeMetrics};
 pub use outbound::{Callee, Chain, ChainError, Chained, GuestBody, Outbound};
 pub use secret::Secret;
+pub use tools::bindings::nala::tools::types::{
+    Annotations, Answer, Content, Error as ToolError, Media, Progress, Tool,
+};
+pub use tools::provider::{Owning, Provider};
+pub use tools::toolbox::{NameTaken, Toolbox};

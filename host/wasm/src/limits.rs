@@ -87,6 +87,13 @@ impl Limits {
     pub fn renderer() -> Self {
         Self { cpu: Duration::from_millis(250), wall: Duration::from_secs(5), sessions: 0, ..Self::default() }
     }
+
+    /// The defaults for a call of a tool. What it answers goes through whoever called, so
+    /// it is no more than a model could read.
+    #[must_use]
+    pub fn tool() -> Self {
+        Self { wall: Duration::from_secs(30), call_bytes: 1 << 20, ..Self::default() }
+    }
 }
 
 /// A limit, for people.

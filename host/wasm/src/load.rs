@@ -26,7 +26,9 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
-use crate::{chat, clocks, files, key_value, llm, logging, nn, spin_llm, variables};
+use crate::tools::provider::{Owning, Provider};
+use crate::tools::toolbox::Toolbox;
+use crate::{chat, clocks, files, key_value, llm, logging, nn, spin_llm, tools, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -51,6 +53,8 @@ pub struct Grant {
     pub withheld: Vec<String>,
     /// Who renders prompts for it.
     pub renderer: Option<Arc<Renderer>>,
+    /// The tools that it may call.
+    pub tools: Arc<Toolbox>,
     /// What a request may use.
     pub limits: Limits,
     /// What all its requests together may use. Nothing bounds it unless it is said.
@@ -174,6 +178,14 @@ pub enum LoadError {
         /// wasmtime's words.
         reason: String,
     },
+    /// What it says of its tools cannot be.
+    #[error("{name} cannot be loaded as tools: {reason}")]
+    Tools {
+        /// The component.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// It exports nothing that could be called.
     #[error("{name} does not export {wanted}; {fix}")]
     MissingExport {
@@ -279,6 +291,22 @@ impl Runtime {
         Renderer::new(self.metrics.clone(), blueprint, pre)
     }
 
+    /// Makes tools of a component that exports `nala:tools/provider`, and has it tell
+    /// which. `owning` gives it what each tenant has of its own. It copies the files that
+    /// are granted and runs the component, so call it where blocking is fine.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn load_tools(
+        &self,
+        compiled: &Compiled,
+        grant: Grant,
+        owning: Option<Box<dyn Owning>>,
+    ) -> Result<Provider, LoadError> {
+        let pre = self.link(compiled, &grant)?;
+        Provider::new(self, self.blueprint(&compiled.name, grant)?, pre, owning)
+    }
+
     fn blueprint(&self, name: &str, grant: Grant) -> Result<Blueprint, LoadError> {
         let granted = Granted::new(grant.capabilities);
         let granted = granted.map_err(|error| LoadError::Grant { name: name.to_owned(), error })?;
@@ -294,6 +322,7 @@ impl Runtime {
             limits: Arc::new(grant.limits),
             models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,
+            tools: grant.tools,
             granted: Arc::new(granted),
         })
     }
@@ -317,6 +346,7 @@ impl Runtime {
         nn::add_to_linker(&mut linker).map_err(link)?;
         spin_llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
+        tools::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
         key_value::add_to_linker(&mut linker).map_err(link)?;
         logging::add_to_linker(&mut linker).map_err(link)?;

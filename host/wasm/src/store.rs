@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use nala_tenant::Tenant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::account::Account;
-use crate::capabilities::Granted;
+use crate::capabilities::{Granted, Own};
 use crate::chat::renderer::Renderer;
 use crate::clocks::GuestClock;
 use crate::control::RequestControl;
@@ -23,6 +24,8 @@ use crate::outbound::Sender;
 use crate::outcome::Outcome;
 use crate::stdio::LogStream;
 use crate::tick::Ticker;
+use crate::tools::call::Reporter;
+use crate::tools::toolbox::Toolbox;
 
 /// Ticks that a guest runs before it looks up and lets others run.
 const SLICE_TICKS: u64 = 1;
@@ -42,6 +45,10 @@ pub(crate) struct StoreData {
     pub(crate) llm: LlmState,
     pub(crate) nn: NnState,
     pub(crate) renderer: Option<Arc<Renderer>>,
+    /// What it may call.
+    pub(crate) tools: Arc<Toolbox>,
+    /// Who is told how far it has got, if it answers a call.
+    pub(crate) listener: Option<Reporter>,
     /// What it is granted beside models.
     pub(crate) granted: Arc<Granted>,
     pub(crate) clock: GuestClock,
@@ -69,10 +76,17 @@ pub(crate) struct Blueprint {
     pub(crate) limits: Arc<Limits>,
     pub(crate) models: crate::llm::Models,
     pub(crate) renderer: Option<Arc<Renderer>>,
+    pub(crate) tools: Arc<Toolbox>,
     pub(crate) granted: Arc<Granted>,
 }
 
 impl Blueprint {
+    /// The same for another tenant, with what that has of its own.
+    pub(crate) fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
+        let account = Arc::new(Account::new(tenant, Arc::clone(&self.account.component), &self.app));
+        Self { account, granted: Arc::new(self.granted.with(own)), ..self.clone() }
+    }
+
     /// A store with its limits armed, on the account of `account`. `outcome` is where
     /// it says that a limit stopped it.
     pub(crate) fn store(
@@ -106,6 +120,8 @@ impl Blueprint {
             llm: LlmState::new(self.models.clone(), Arc::clone(account), limits),
             nn: NnState::default(),
             renderer: self.renderer.clone(),
+            tools: Arc::clone(&self.tools),
+            listener: None,
             granted: Arc::clone(&self.granted),
             clock,
             key_value: Budget::new(limits),

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use futures::channel::oneshot;
 use tokio::task::coop::unconstrained;
-use tokio_util::sync::CancellationToken;
 use wasmtime::component::Accessor;
 use wasmtime::{AsContextMut, Store};
 use wasmtime_wasi_http::WasiHttpView;
@@ -42,14 +41,8 @@ impl Instances {
         store.data_mut().seat = control.take_seat();
         let cpu = Arc::clone(&store.data().cpu);
         let turns = Arc::clone(&self.blueprint.models.turns);
-        let mut life = Life {
-            store: Some(store),
-            control: Arc::clone(&control),
-            turns,
-            typical: Arc::clone(&self.typical),
-            alive: None,
-        };
-        let Life { store: Some(store), alive, .. } = &mut life else { return };
+        let mut life = Life::new(store, Arc::clone(&control), turns, Arc::clone(&self.typical));
+        let Some((store, alive)) = life.parts() else { return };
         let guest = async {
             let proxy = self.pre.instantiate_async(&mut *store).await;
             let proxy = proxy.map_err(|error| NotMade(HandleError::of(&error, outcome)))?;
@@ -61,8 +54,7 @@ impl Instances {
             // First what the guest has done: it may be all.
             biased;
             result = cpu.follow(guest) => result,
-            // Not held up by what the guest uses of the task's budget.
-            () = unconstrained(over(&control.gone, control.deadline, outcome)) => Err(wasmtime::format_err!("it was ended")),
+            () = over(&control, outcome) => Err(wasmtime::format_err!("it was ended")),
         };
         life.end(&result);
     }
@@ -85,11 +77,15 @@ async fn serve(
 }
 
 /// Waits until nobody wants the response any more, or the wall time is up.
-async fn over(gone: &CancellationToken, deadline: Instant, outcome: &Outcome) {
-    tokio::select! {
-        () = gone.cancelled() => {}
-        () = tokio::time::sleep_until(deadline.into()) => outcome.stop(Stopped::Wall),
-    }
+pub(crate) async fn over(control: &RequestControl, outcome: &Outcome) {
+    let over = async {
+        tokio::select! {
+            () = control.gone.cancelled() => {}
+            () = tokio::time::sleep_until(control.deadline.into()) => outcome.stop(Stopped::Wall),
+        }
+    };
+    // Not held up by what the guest uses of the task's budget.
+    unconstrained(over).await;
 }
 
 /// There is no instance.
@@ -111,7 +107,7 @@ impl End {
 }
 
 /// An instance with its store, and what is owed when it ends.
-struct Life {
+pub(crate) struct Life {
     store: Option<Store<StoreData>>,
     control: Arc<RequestControl>,
     turns: Arc<Turns>,
@@ -120,7 +116,22 @@ struct Life {
 }
 
 impl Life {
-    fn end(&mut self, result: &wasmtime::Result<()>) {
+    pub(crate) fn new(
+        store: Store<StoreData>,
+        control: Arc<RequestControl>,
+        turns: Arc<Turns>,
+        typical: Arc<Typical>,
+    ) -> Self {
+        Self { store: Some(store), control, turns, typical, alive: None }
+    }
+
+    /// The store, until its end, and where to count the instance in it.
+    pub(crate) fn parts(&mut self) -> Option<(&mut Store<StoreData>, &mut Option<Alive>)> {
+        self.store.as_mut().map(|store| (store, &mut self.alive))
+    }
+
+    /// Drops the store, and notes what it came to.
+    pub(crate) fn end(&mut self, result: &wasmtime::Result<()>) {
         let Some(mut store) = self.store.take() else { return };
         if let Err(error) = result {
             tracing::debug!(error = format!("{error:#}"), "an instance ended early");

@@ -7,7 +7,7 @@ use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, HttpTrigger, TriggerRoute};
-use nala_wasm::{Compiled, Grant, Limits, Renderer, SharedLimits, Source};
+use nala_wasm::{Compiled, Grant, Limits, Provider, Renderer, SharedLimits, Source, Toolbox};
 
 use super::{Described, Members, limits};
 use crate::answer::{Answering, Routes, Routing, Site};
@@ -28,6 +28,7 @@ pub(crate) struct Loading<'a> {
     /// What all requests of a component may use, whatever trigger they come by.
     shared_limits: BTreeMap<String, SharedLimits>,
     renderers: BTreeMap<String, Arc<Renderer>>,
+    tools: BTreeMap<String, Arc<Provider>>,
     sites: BTreeMap<String, Arc<Site>>,
     /// The components, for each other.
     members: Arc<Members>,
@@ -46,6 +47,7 @@ impl<'a> Loading<'a> {
             behind: BTreeMap::new(),
             shared_limits: BTreeMap::new(),
             renderers: BTreeMap::new(),
+            tools: BTreeMap::new(),
             sites: BTreeMap::new(),
             members: Arc::new(Members::new(described.scratch.clone())),
             builtin: None,
@@ -113,6 +115,16 @@ impl<'a> Loading<'a> {
         Arc::clone(&self.members)
     }
 
+    /// The tools that any component may call, with the models that they need.
+    pub(crate) fn tools(&mut self) -> anyhow::Result<Vec<Arc<Provider>>> {
+        let application = self.application;
+        let tools = application.tools();
+        let loader = &self.preparing.loader;
+        let needs_models = tools.iter().filter_map(|id| application.component(id)).any(|one| !one.ai_models.is_empty());
+        let models = if needs_models { self.load_models()? } else { loader.pool(&[])? };
+        tools.into_iter().map(|id| self.provider(id, &models)).collect()
+    }
+
     /// What is known of a component, for whoever has deployed it. Middleware runs on its
     /// account and with what it is granted, so what that imports is told with it.
     pub(crate) fn facts(&mut self, id: &str) -> anyhow::Result<serde_json::Value> {
@@ -123,7 +135,8 @@ impl<'a> Loading<'a> {
         for trigger in application.triggers.iter().filter(is_its) {
             imports.extend(self.compiled_behind(trigger, id, component)?.imports().map(str::to_owned));
         }
-        let limits = limits::of_request(Limits::default(), &component.limits);
+        let defaults = if application.reachable().contains(id) { Limits::default() } else { Limits::tool() };
+        let limits = limits::of_request(defaults, &component.limits);
         let limits: serde_json::Map<_, _> =
             limits.entries().map(|entry| (entry.name.to_owned(), entry.value.into())).collect();
         // Their values are in the manifest, for those who may see them.
@@ -135,6 +148,7 @@ impl<'a> Loading<'a> {
             "imports": imports,
             "granted": {
                 "models": component.ai_models,
+                "tools": component.tools,
                 "key_value_stores": component.key_value_stores,
                 "allowed_outbound_hosts": hosts,
                 "variables": variables,
@@ -150,7 +164,7 @@ impl<'a> Loading<'a> {
         let mut granted: Vec<&str> = Vec::new();
         let mut needed = false;
         let application = self.application;
-        for id in application.reachable() {
+        for id in application.reachable().union(&application.tools()) {
             let component = self.component(id)?;
             needed |= self.compiled(id, component)?.imports_models();
             for model in &component.ai_models {
@@ -244,18 +258,7 @@ impl<'a> Loading<'a> {
         compiled: &Compiled,
         models: &ModelPool,
     ) -> anyhow::Result<Arc<Site>> {
-        let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
-        let (models, withheld) = self.granted(component, models);
-        let shared = self.shared_limits.entry(id.to_owned());
-        let grant = Grant {
-            models,
-            withheld,
-            renderer,
-            limits: limits::of_request(Limits::default(), &component.limits),
-            shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
-            capabilities: self.described.capabilities(component)?,
-            tenant: None,
-        };
+        let grant = self.grant(id, component, Limits::default(), models)?;
         let app = self
             .preparing
             .runtime
@@ -264,6 +267,56 @@ impl<'a> Loading<'a> {
             .with_context(|| component.place.clone())?;
         let binder = self.described.binder(id, component, &self.preparing.services, &self.members)?;
         Ok(Site::bound(app, binder))
+    }
+
+    /// What a component is given, with the limits that it has where it sets none.
+    fn grant(
+        &mut self,
+        id: &str,
+        component: &Component,
+        defaults: Limits,
+        models: &ModelPool,
+    ) -> anyhow::Result<Grant> {
+        let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
+        let tools = self.toolbox(component, models)?;
+        let (models, withheld) = self.granted(component, models);
+        let shared = self.shared_limits.entry(id.to_owned());
+        Ok(Grant {
+            models,
+            withheld,
+            renderer,
+            tools,
+            limits: limits::of_request(defaults, &component.limits),
+            shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
+            capabilities: self.described.capabilities(component)?,
+            tenant: None,
+        })
+    }
+
+    /// The tools that a component may call.
+    fn toolbox(&mut self, component: &Component, models: &ModelPool) -> anyhow::Result<Arc<Toolbox>> {
+        let tools = component.tools.iter().map(|id| self.provider(id, models));
+        let tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Arc::new(Toolbox::new(tools).with_context(|| component.place.clone())?))
+    }
+
+    /// The tools of a component.
+    pub(crate) fn provider(&mut self, id: &str, models: &ModelPool) -> anyhow::Result<Arc<Provider>> {
+        if let Some(provider) = self.tools.get(id) {
+            return Ok(Arc::clone(provider));
+        }
+        let component = self.component(id)?;
+        let compiled = self.compiled(id, component)?;
+        let grant = self.grant(id, component, Limits::tool(), models)?;
+        let binder = self.described.binder(id, component, &self.preparing.services, &self.members)?;
+        let runtime = &self.preparing.runtime;
+        let provider = runtime
+            .load_tools(&compiled, grant, Some(Box::new(binder)))
+            .map_err(|error| component::explain(error, build(component).as_deref()))
+            .with_context(|| component.place.clone())?;
+        let provider = Arc::new(provider);
+        self.tools.insert(id.to_owned(), Arc::clone(&provider));
+        Ok(provider)
     }
 
     fn renderer(&mut self, renderer: &nala_manifest::Renderer) -> anyhow::Result<Arc<Renderer>> {

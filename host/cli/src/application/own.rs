@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use nala_egress::AllowList;
 use nala_manifest::routes::RouteTable;
 use nala_tenant::Tenant;
-use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own};
+use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own, Owning};
 use tempfile::TempDir;
 
 use crate::answer::{Answering, Routes, Site};
@@ -50,6 +50,12 @@ pub(crate) struct Binder {
     /// Held by whoever serves the application: components that hold each other would
     /// never be gone.
     pub(super) members: Weak<Members>,
+}
+
+impl Owning for Binder {
+    fn of(&self, tenant: &Arc<Tenant>) -> Own {
+        self.bind(tenant)
+    }
 }
 
 impl Binder {

@@ -9,7 +9,7 @@ use super::{CodeArgs, FetchArgs, FormatArgs};
 use crate::new::{ProjectName, Sdk, Template};
 
 /// The manifest where none is named.
-const MANIFEST: &str = "spin.toml";
+pub(super) const MANIFEST: &str = "spin.toml";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

@@ -138,6 +138,7 @@ fn one(runtime: &Runtime, application: &Application, code: &Code, id: &str, comp
         let defaults = match role {
             Role::Handler => Limits::default(),
             Role::Renderer => Limits::renderer(),
+            Role::Tools => Limits::tool(),
         };
         let prospect = Prospect {
             role,
@@ -222,6 +223,9 @@ fn roles(application: &Application, id: &str) -> Vec<Role> {
     }
     if application.components.values().any(renders) {
         roles.push(Role::Renderer);
+    }
+    if application.tools().contains(id) {
+        roles.push(Role::Tools);
     }
     roles
 }

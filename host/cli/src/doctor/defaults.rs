@@ -35,6 +35,7 @@ pub(super) fn all(machine: &Machine) -> Vec<Setting> {
     }
     settings.extend(limits("limits of a request", &Limits::default()));
     settings.extend(limits("limits of a renderer", &Limits::renderer()));
+    settings.extend(limits("limits of a call of a tool", &Limits::tool()));
     settings.extend(tenant());
     settings.extend(http());
     settings

@@ -4,6 +4,7 @@ use super::{Compiled, LoadError, imports, proxy, refuse_memory};
 use crate::chat::renderer::Renderer;
 use crate::engine::Runtime;
 use crate::limits::Limits;
+use crate::tools::provider::Provider;
 
 /// What a component is loaded as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum Role {
     Handler,
     /// It renders prompts, see [`Runtime::load_renderer`].
     Renderer,
+    /// It is a tool, or several, see [`Runtime::load_tools`].
+    Tools,
 }
 
 /// What a component would be and be granted, as far as that decides whether it can be
@@ -50,6 +53,7 @@ impl Runtime {
         let whole = self.link_all(name, component).and_then(|pre| match prospect.role {
             Role::Handler => proxy(name, pre).map(drop),
             Role::Renderer => Renderer::refuse_other(name, &pre),
+            Role::Tools => Provider::refuse_other(name, &pre),
         });
         found.extend(whole.err());
         found

@@ -75,6 +75,11 @@ impl Origin {
         Self { depth: 0, here }
     }
 
+    /// That of what is asked of others while this one is answered. None: it lies too deep.
+    pub(crate) fn deeper(&self) -> Option<Self> {
+        (self.depth < MAX_DEPTH).then(|| Self { depth: self.depth + 1, here: self.here.clone() })
+    }
+
     /// That of a request, as the host noted it. Where it did not, a client's that the
     /// calling thread serves.
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
@@ -94,16 +99,13 @@ pub(super) async fn call(
     options: RequestOptions,
 ) -> Result<Response<WasiBody>, WireError> {
     let chain = chain.ok_or(WireError::DestinationNotFound)?;
-    let Some(Origin { depth, here }) = origin else { return Err(WireError::HttpRequestDenied) };
-    if depth >= MAX_DEPTH {
-        return Err(WireError::LoopDetected);
-    }
+    let origin = origin.ok_or(WireError::HttpRequestDenied)?.deeper().ok_or(WireError::LoopDetected)?;
     let own = |name: &http::HeaderName| OWN_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
     if request.headers().keys().any(own) {
         return Err(WireError::HttpRequestDenied);
     }
     request.extensions_mut().clear();
-    request.extensions_mut().insert(Origin { depth: depth + 1, here });
+    request.extensions_mut().insert(origin);
     let answer = chain.call(callee, request);
     let answer = match options.first_byte_timeout {
         Some(time) => tokio::time::timeout(time, answer).await.map_err(|_| WireError::ConnectionReadTimeout)?,

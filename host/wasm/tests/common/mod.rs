@@ -118,6 +118,11 @@ impl Bench {
         Self::load(RuntimeConfig::default(), Fake::default().load(), grant, name)
     }
 
+    /// A guest with all that it is granted.
+    pub fn granting(runtime: Runtime, grant: Grant, name: &str) -> Self {
+        Self::load_in(runtime, Fake::default().load(), grant, name)
+    }
+
     fn load(config: RuntimeConfig, model: LoadedModel, grant: Grant, name: &str) -> Self {
         Self::load_in(Runtime::new(config).unwrap(), model, grant, name)
     }

@@ -17,3 +17,4 @@ mod outbound;
 mod renderer;
 mod spin_llm;
 mod steps;
+mod tools;

@@ -1,0 +1,165 @@
+//! `nala-host tool`: the tools of an application, as whoever may call them sees them.
+
+mod source;
+mod written;
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use anyhow::Context;
+use indicatif::ProgressBar;
+use nala_wasm::{Answer, Progress, Provider};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use self::source::Tools;
+use crate::args::{OutputFormat, ToolArgs, ToolSourceArgs, ToolVerb};
+use crate::console::{Console, Help};
+
+/// Runs the verb.
+///
+/// # Errors
+/// The tools cannot be loaded, there is no such tool, or it failed.
+pub(crate) fn main(args: &ToolArgs, console: Console) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("the worker threads cannot be started")?;
+    let _entered = runtime.enter();
+    match &args.verb {
+        ToolVerb::List { output, from } => list(&Tools::load(from, console)?, output.format),
+        ToolVerb::Inspect { tool, output, from } => {
+            let tools = Tools::load(from, console)?;
+            let (provider, tool) = tools.find(tool)?;
+            inspect(&tools, &provider, &tool, output.format)
+        }
+        ToolVerb::Call { tool, arguments, output, from } => {
+            call(tool, arguments_of(arguments)?, output.format, from, console)
+        }
+    }
+}
+
+fn arguments_of(written: &str) -> anyhow::Result<String> {
+    if written != "-" {
+        return Ok(written.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+    Ok(text)
+}
+
+fn list(tools: &Tools, format: OutputFormat) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match format {
+        OutputFormat::Json => {
+            let all: Vec<Value> = tools
+                .all()
+                .map(|(provider, tool)| {
+                    let mut tool = written::tool(tool);
+                    written::insert(&mut tool, "component", json!(provider.name()));
+                    tool
+                })
+                .collect();
+            writeln!(out, "{:#}", json!({ "tools": all }))?;
+        }
+        OutputFormat::Text => {
+            let longest = |length: fn(&Provider, &str) -> usize| {
+                tools.all().map(|(provider, tool)| length(provider, &tool.name)).max().unwrap_or_default()
+            };
+            let (names, components) = (longest(|_, name| name.len()), longest(|provider, _| provider.name().len()));
+            for (provider, tool) in tools.all() {
+                let what = written::brief(&tool.description);
+                writeln!(out, "{:names$}  {:components$}  {what}", tool.name, provider.name())?;
+            }
+            writeln!(out, "\nCall one with: nala-host tool call TOOL JSON")?;
+        }
+    }
+    Ok(())
+}
+
+fn inspect(tools: &Tools, provider: &Provider, name: &str, format: OutputFormat) -> anyhow::Result<()> {
+    let tool = provider.tools().iter().find(|tool| tool.name == name).context("the tool is gone")?;
+    let mut all = written::tool(tool);
+    written::insert(&mut all, "component", json!(provider.name()));
+    written::insert(&mut all, "grant", tools.facts(provider.name()));
+    let mut out = std::io::stdout().lock();
+    match format {
+        OutputFormat::Json => writeln!(out, "{all:#}")?,
+        OutputFormat::Text => {
+            writeln!(out, "{} of component {}", tool.name, provider.name())?;
+            writeln!(out, "{}\n", written::plain(&tool.description))?;
+            for (key, title) in [
+                ("inputSchema", "Takes"),
+                ("outputSchema", "Answers"),
+                ("annotations", "Says of itself"),
+                ("grant", "Its component"),
+            ] {
+                if let Some(value) = all.get(key).filter(|value| !value.is_null()) {
+                    writeln!(out, "{title}: {value:#}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn call(
+    tool: &str,
+    arguments: String,
+    format: OutputFormat,
+    from: &ToolSourceArgs,
+    console: Console,
+) -> anyhow::Result<()> {
+    let tools = Tools::load(from, console)?;
+    let (provider, tool) = tools.find(tool)?;
+    let bar = console.bar(0, "{msg}");
+    let answer = Handle::current().block_on(provider.call(&tool, arguments, |progress| show(&bar, &progress)));
+    bar.finish_and_clear();
+    let answer = answer.map_err(|error| help(&error, &tool))?;
+    print(&answer, format)?;
+    match answer.is_error {
+        false => Ok(()),
+        true => Err(Help {
+            what: format!("`{tool}` says that it failed"),
+            help: "standard output has its answer".to_owned(),
+        }
+        .into()),
+    }
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    let Progress { done, total, message } = progress;
+    let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+    bar.set_message(format!("{done}{of} {}", message.as_deref().unwrap_or_default()));
+}
+
+fn help(error: &nala_wasm::ToolError, tool: &str) -> anyhow::Error {
+    use nala_wasm::ToolError;
+    let (what, help) = match error {
+        ToolError::UnknownTool(what) => (what, "list them with: nala-host tool list".to_owned()),
+        ToolError::InvalidArguments(what) => (what, format!("see what it takes: nala-host tool inspect {tool}")),
+        ToolError::Failed(what) => (what, "this is a fault of the tool; the log above may tell more".to_owned()),
+        ToolError::Limit(what) => {
+            (what, "raise the limit under [component.NAME.tool.nala.limits], or ask for less".to_owned())
+        }
+        ToolError::Busy(what) => (what, "try again later".to_owned()),
+    };
+    Help { what: what.clone(), help }.into()
+}
+
+fn print(answer: &Answer, format: OutputFormat) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match format {
+        OutputFormat::Json => writeln!(out, "{:#}", written::answer(answer))?,
+        OutputFormat::Text => {
+            for content in &answer.content {
+                writeln!(out, "{}", written::shown(content))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A tool with the component that has it.
+type Found = (Arc<Provider>, String);

@@ -1,0 +1,108 @@
+//! Where tools come from: an application's manifest, or one component.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nala_egress::Networks;
+use nala_wasm::{Grant, Limits, Provider, Runtime, RuntimeConfig, Tool};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+
+use super::Found;
+use crate::application::{Chosen, Described};
+use crate::args::ToolSourceArgs;
+use crate::component;
+use crate::console::{Console, Help};
+use crate::models::Loader;
+use crate::serve::{self, Preparing};
+use crate::services::Services;
+
+/// Tools that are loaded.
+pub(super) struct Tools {
+    providers: Vec<Arc<Provider>>,
+    /// What is known of each component.
+    facts: BTreeMap<String, Value>,
+    /// What they were loaded from: the copies of their files go with it.
+    _described: Option<Described>,
+}
+
+impl Tools {
+    /// Loads them.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being called, and that there are none.
+    pub(super) fn load(args: &ToolSourceArgs, console: Console) -> anyhow::Result<Self> {
+        let cache = serve::cache(&args.code);
+        let runtime = Runtime::new(RuntimeConfig { cache: cache.clone(), ..RuntimeConfig::default() })?;
+        if args.from.extension().is_some_and(|extension| extension == "wasm") {
+            return Self::of_component(args, &runtime);
+        }
+        let loader = Loader::new(&args.engine, &args.models, console)?;
+        let services = Services::open(args.state_dir.as_deref(), Networks::default(), &mut Registry::default())?;
+        let preparing = Preparing { runtime, loader, console, cache, services };
+        let chosen =
+            Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };
+        let described = Described::read(&args.from, &chosen, console)?;
+        let mut loading = described.loading(&preparing);
+        let providers = loading.tools()?;
+        if providers.is_empty() {
+            let what = format!("no component in {} may call tools", args.from.display());
+            let help = "name components that export nala:tools/provider: `tools = [\"NAME\"]` under \
+                        [component.ID.tool.nala]";
+            return Err(Help { what, help: help.to_owned() }.into());
+        }
+        let facts = |provider: &Arc<Provider>| Ok((provider.name().to_owned(), loading.facts(provider.name())?));
+        let facts = providers.iter().map(facts).collect::<anyhow::Result<_>>()?;
+        drop(loading);
+        Ok(Self { providers, facts, _described: Some(described) })
+    }
+
+    /// Those of a file, which is granted nothing.
+    fn of_component(args: &ToolSourceArgs, runtime: &Runtime) -> anyhow::Result<Self> {
+        let name = args.from.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let compiled = component::compile(runtime, &name, &args.from, None)?;
+        let grant = Grant { limits: Limits::tool(), ..Grant::default() };
+        let provider = runtime.load_tools(&compiled, grant, None).map_err(|error| component::explain(error, None))?;
+        let facts = json!({ "imports": compiled.imports().collect::<Vec<_>>() });
+        Ok(Self { providers: vec![Arc::new(provider)], facts: BTreeMap::from([(name, facts)]), _described: None })
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Provider, &Tool)> {
+        self.providers.iter().flat_map(|provider| provider.tools().iter().map(move |tool| (&**provider, tool)))
+    }
+
+    /// What is known of a component.
+    pub(super) fn facts(&self, component: &str) -> Value {
+        self.facts.get(component).cloned().unwrap_or_default()
+    }
+
+    /// The tool of a name, or of a component and a name.
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub(super) fn find(&self, name: &str) -> anyhow::Result<Found> {
+        let (component, tool) = match name.split_once('/') {
+            Some((component, tool)) => (Some(component), tool),
+            None => (None, name),
+        };
+        let is_meant = |provider: &&Arc<Provider>| {
+            component.is_none_or(|component| component == provider.name())
+                && provider.tools().iter().any(|known| known.name == tool)
+        };
+        let found: Vec<&Arc<Provider>> = self.providers.iter().filter(is_meant).collect();
+        match found.as_slice() {
+            [one] => Ok((Arc::clone(one), tool.to_owned())),
+            [] => {
+                let names: Vec<&str> = self.all().map(|(_, tool)| tool.name.as_str()).collect();
+                let what = format!("there is no tool {name:?}");
+                Err(Help { what, help: format!("there are {}", names.join(", ")) }.into())
+            }
+            several => {
+                let names: Vec<String> = several.iter().map(|provider| format!("{}/{tool}", provider.name())).collect();
+                let what = format!("several components have a tool {name:?}");
+                Err(Help { what, help: format!("name one of {}", names.join(", ")) }.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A component that is a tool, or several.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use nala_tenant::{Counter, Tenant, TenantName};
+use tokio::runtime::{Builder, Handle};
+use wasmtime::component::InstancePre;
+
+use super::bindings::nala::tools::types::{Answer, Content, Error, Progress, Tool};
+use super::call::{Listener, Next, Running};
+use super::{describe, toolbox};
+use crate::account::Place;
+use crate::capabilities::Own;
+use crate::control::RequestControl;
+use crate::engine::Runtime;
+use crate::error::HandleError;
+use crate::limits::Limits;
+use crate::load::LoadError;
+use crate::metrics::RuntimeMetrics;
+use crate::outbound::Origin;
+use crate::outcome::Outcome;
+use crate::store::{Blueprint, StoreData};
+use crate::threads::{self, GuestThreads, Typical};
+use crate::worker::{self, Life};
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
+        world: "nala:tools/tool",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "nala:tools/types": crate::tools::bindings::nala::tools::types,
+            "nala:tools/report": crate::tools::bindings::nala::tools::report,
+        },
+    });
+}
+
+/// Gives a component what each tenant has of its own.
+pub trait Owning: Send + Sync + 'static {
+    /// What this tenant has.
+    fn of(&self, tenant: &Arc<Tenant>) -> Own;
+}
+
+/// On whose behalf a call is made.
+pub(super) struct By {
+    pub(super) origin: Origin,
+    /// When nobody waits for it any more.
+    pub(super) deadline: Instant,
+}
+
+/// A component that is a tool, or several, see [`crate::Runtime::load_tools`].
+pub struct Provider {
+    blueprint: Blueprint,
+    pre: bindings::ToolPre<StoreData>,
+    metrics: RuntimeMetrics,
+    tools: Vec<Tool>,
+    threads: Arc<GuestThreads>,
+    typical: Arc<Typical>,
+    owning: Option<Box<dyn Owning>>,
+    /// For tenants whose guests have called it, each as it was declared then.
+    of: RwLock<BTreeMap<TenantName, Blueprint>>,
+}
+
+impl Provider {
+    pub(crate) fn new(
+        runtime: &Runtime,
+        blueprint: Blueprint,
+        pre: InstancePre<StoreData>,
+        owning: Option<Box<dyn Owning>>,
+    ) -> Result<Self, LoadError> {
+        let pre = bindings::ToolPre::new(pre).map_err(|_| no_provider(&blueprint.app))?;
+        let name = blueprint.app.to_string();
+        let wrong = |reason: String| LoadError::Tools { name: name.clone(), reason };
+        let tools = ask(&blueprint, &pre).map_err(|error| wrong(format!("it does not tell its tools: {error}")))?;
+        describe::check(&tools).map_err(wrong)?;
+        Ok(Self {
+            blueprint,
+            pre,
+            metrics: runtime.metrics.clone(),
+            tools,
+            threads: Arc::clone(&runtime.threads),
+            typical: Arc::default(),
+            owning,
+            of: RwLock::default(),
+        })
+    }
+
+    /// Refuses a component that has no tools.
+    pub(crate) fn refuse_other(name: &str, pre: &InstancePre<StoreData>) -> Result<(), LoadError> {
+        bindings::ToolPre::new(pre.clone()).map(drop).map_err(|_| no_provider(name))
+    }
+
+    /// The component's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.blueprint.app
+    }
+
+    /// What it says of its tools.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Calls a tool for the owner of the machine, and tells how far it has got. The calling
+    /// thread is one of a Tokio runtime.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: String,
+        mut told: impl FnMut(Progress),
+    ) -> Result<Answer, Error> {
+        toolbox::check_arguments(&arguments)?;
+        let deadline = Instant::now() + self.blueprint.limits.wall;
+        let by = By { origin: Origin::client(Handle::current()), deadline };
+        let running = self.start(tool, arguments, by, &self.blueprint.account.tenant)?;
+        loop {
+            match running.next().await {
+                Next::Progress(progress) => told(progress),
+                Next::Answer(answer) => return answer,
+                Next::Nothing => return Err(Error::Failed("the call ended without an answer".into())),
+            }
+        }
+    }
+
+    /// Begins to call a tool on the account of a tenant.
+    pub(super) fn start(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: String,
+        By { origin, deadline }: By,
+        tenant: &Arc<Tenant>,
+    ) -> Result<Running, Error> {
+        let blueprint = self.of(tenant);
+        let account = Arc::clone(&blueprint.account);
+        let busy = |error: nala_tenant::Exceeded| Error::Busy(format!("`{}` has no room: {error}", self.name()));
+        account.may_begin().map_err(busy)?;
+        let place = account.place(blueprint.limits.handles).map_err(busy)?;
+        account.meter.add(Counter::Requests, 1);
+        let deadline = deadline.min(Instant::now() + blueprint.limits.wall);
+        let control = Arc::new(RequestControl::of_call(deadline, origin));
+        let (running, listener) = Running::begin(Arc::clone(&control));
+        let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), place };
+        let task = Box::pin(call.work(tool.to_owned(), arguments, listener));
+        let place = threads::Place {
+            control,
+            typical: Arc::clone(&self.typical),
+            tenant: Arc::clone(tenant),
+            turns: Arc::clone(&self.blueprint.models.turns),
+            guest: self.threads.entrance(),
+        };
+        place.begin(task);
+        Ok(running)
+    }
+
+    /// What its stores have in common where they work for a tenant.
+    fn of(&self, tenant: &Arc<Tenant>) -> Blueprint {
+        let is_current = |blueprint: &&Blueprint| Arc::ptr_eq(&blueprint.account.tenant, tenant);
+        let known = self.of.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(blueprint) = known.get(tenant.name()).filter(is_current) {
+            return blueprint.clone();
+        }
+        drop(known);
+        let own = self.owning.as_ref().map(|owning| owning.of(tenant)).unwrap_or_default();
+        let blueprint = self.blueprint.of(Arc::clone(tenant), own);
+        let mut known = self.of.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(tenant.name().clone(), blueprint.clone());
+        blueprint
+    }
+}
+
+/// Has a component tell its tools, in an instance of its own.
+fn ask(blueprint: &Blueprint, pre: &bindings::ToolPre<StoreData>) -> Result<Vec<Tool>, HandleError> {
+    let outcome = Arc::new(Outcome::default());
+    let work = async {
+        let mut store = blueprint.store(&blueprint.account, None, Arc::clone(&outcome));
+        let cpu = Arc::clone(&store.data().cpu);
+        let work = async {
+            let tool = pre.instantiate_async(&mut store).await?;
+            tool.nala_tools_provider().call_describe(&mut store).await
+        };
+        let told = tokio::time::timeout(blueprint.limits.wall, cpu.follow(work)).await;
+        told.map_or(Err(HandleError::WallLimit), |told| told.map_err(|error| HandleError::of(&error, &outcome)))
+    };
+    // Whoever loads may be within a runtime, or not.
+    let ask = || Builder::new_current_thread().enable_all().build().map(|runtime| runtime.block_on(work));
+    let told = std::thread::scope(|scope| scope.spawn(ask).join());
+    let failed = |reason: String| HandleError::NoResponse { reason };
+    match told {
+        Ok(Ok(told)) => told,
+        Ok(Err(error)) => Err(failed(format!("no thread can be had for it: {error}"))),
+        Err(_panic) => Err(failed("asking it failed".into())),
+    }
+}
+
+/// A call, on the tool's side.
+struct Call {
+    provider: Arc<Provider>,
+    blueprint: Blueprint,
+    control: Arc<RequestControl>,
+    place: Place,
+}
+
+impl Call {
+    /// Makes an instance, has it answer, and drops it.
+    async fn work(self, tool: String, arguments: String, listener: Listener) {
+        let Self { provider, blueprint, control, place } = self;
+        let outcome = Arc::clone(&control.outcome);
+        let mut store = blueprint.store(&blueprint.account, Some(Arc::clone(&control)), Arc::clone(&outcome));
+        store.data_mut().listener = Some(listener.again());
+        let cpu = Arc::clone(&store.data().cpu);
+        let turns = Arc::clone(&blueprint.models.turns);
+        let mut life = Life::new(store, Arc::clone(&control), turns, Arc::clone(&provider.typical));
+        let Some((store, alive)) = life.parts() else { return };
+        let guest = async {
+            let instance = provider.pre.instantiate_async(&mut *store).await?;
+            *alive = Some(provider.metrics.instance());
+            instance.nala_tools_provider().call_call(&mut *store, &tool, &arguments).await
+        };
+        let result = tokio::select! {
+            // First what the guest has done: it may be all.
+            biased;
+            result = cpu.follow(guest) => result,
+            () = worker::over(&control, &outcome) => Err(wasmtime::format_err!("it was ended")),
+        };
+        let outcome = match result {
+            Ok(answer) => {
+                life.end(&Ok(()));
+                answer.and_then(|answer| check_answer(answer, &provider.tools, &tool, blueprint.limits.call_bytes))
+            }
+            Err(error) => {
+                let why = HandleError::of(&error, &outcome);
+                life.end(&Err(error));
+                blueprint.account.meter.add(Counter::Errors, 1);
+                tracing::warn!(tool, app = provider.name(), error = %why, "a call of a tool came to nothing");
+                Err(failure(&tool, &why, &blueprint.limits))
+            }
+        };
+        // Room is there again before the answer is.
+        drop(life);
+        drop(place);
+        listener.answer(outcome);
+    }
+}
+
+/// In what wasmtime says of a guest that hands over more than it may at once. The error has
+/// no public type; a test of a tool that answers too much sees whether this is still so.
+const TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// What befell a tool, for whoever called it.
+fn failure(tool: &str, error: &HandleError, limits: &Limits) -> Error {
+    let Limits { cpu, wall, call_bytes, .. } = limits;
+    match error {
+        HandleError::Trap { reason } if reason.contains(TOO_MUCH) => {
+            Error::Limit(format!("`{tool}` answered more than {call_bytes} bytes (`call_bytes`)"))
+        }
+        HandleError::CpuLimit => Error::Limit(format!("`{tool}` used up its CPU time ({cpu:?})")),
+        HandleError::WallLimit => {
+            Error::Limit(format!("`{tool}` did not finish within its time ({wall:?} at the most)"))
+        }
+        HandleError::MemoryLimit => Error::Limit(format!("`{tool}` ran out of memory")),
+        HandleError::Tenant(exceeded) => Error::Limit(format!("`{tool}` was stopped: {exceeded}")),
+        HandleError::AtCapacity => Error::Busy(format!("there is no room for `{tool}`; try again later")),
+        HandleError::Trap { reason } => Error::Failed(format!("`{tool}` trapped: {reason}")),
+        HandleError::NoResponse { reason } => Error::Failed(format!("`{tool}` gave no answer: {reason}")),
+    }
+}
+
+/// Sees to it that an answer is what its tool promised, as far as that can be seen without
+/// running its schema.
+fn check_answer(answer: Answer, tools: &[Tool], tool: &str, most: u32) -> Result<Answer, Error> {
+    let length = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Image(media) | Content::Audio(media) => media.data.len() + media.mime_type.len(),
+    };
+    let structured = answer.structured.as_ref().map_or(0, String::len);
+    let bytes = answer.content.iter().map(length).fold(structured, usize::saturating_add);
+    if bytes > most as usize {
+        return Err(Error::Limit(format!(
+            "`{tool}` answered {bytes} bytes; at most {most} are allowed (`call_bytes`)"
+        )));
+    }
+    if let Some(text) = &answer.structured
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+    {
+        return Err(Error::Failed(format!("`{tool}` answered something as JSON that is none: {error}")));
+    }
+    let promises = tools.iter().any(|known| known.name == tool && known.output_schema.is_some());
+    if promises && !answer.is_error && answer.structured.is_none() {
+        return Err(Error::Failed(format!("`{tool}` promises a structured answer, and gave none")));
+    }
+    Ok(answer)
+}
+
+fn no_provider(name: &str) -> LoadError {
+    LoadError::MissingExport {
+        name: name.to_owned(),
+        wanted: "`nala:tools/provider@0.1.0`",
+        fix: "a tool implements the world `nala:tools/tool`",
+    }
+}
