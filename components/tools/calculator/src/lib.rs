@@ -2,7 +2,7 @@
 //!
 //! A model guesses at arithmetic; this does not. Numbers are fractions of integers, so what
 //! has an exact value is told exactly, and the answer says where it was rounded. What an
-//! expression may cost is bounded by [`limits`].
+//! expression may cost is bounded by `limits`.
 
 mod decimal;
 mod function;

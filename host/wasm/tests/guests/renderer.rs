@@ -11,7 +11,7 @@ use nala_wasm::{Limits, RuntimeConfig};
 fn tight_renderer() -> Limits {
     Limits {
         cpu: Duration::from_millis(100),
-        wall: Duration::from_millis(600),
+        wall: Duration::from_millis(1500),
         memory_bytes: 8 << 20,
         ..Limits::renderer()
     }

@@ -1,5 +1,7 @@
 //! Tools, those that misbehave above all, and one that calls them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
