@@ -10,6 +10,7 @@
 )]
 
 mod adapters;
+mod agents;
 mod answers;
 mod bad_guests;
 mod bad_models;

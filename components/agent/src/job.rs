@@ -1,0 +1,112 @@
+//! What an agent is asked.
+
+use nala_sdk::Error;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// One run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Job {
+    /// What is to be done.
+    pub(crate) input: String,
+    /// Whether each step is told as it comes.
+    #[serde(default)]
+    pub(crate) stream: bool,
+    /// JSON schema of the answer, an object. Without it the answer is a text.
+    #[serde(default)]
+    pub(crate) answer_schema: Option<Map<String, Value>>,
+    /// Tools that are called first, one a turn, in this order: the model chooses what it
+    /// asks them, and is free after that.
+    #[serde(default)]
+    pub(crate) call_first: Vec<First>,
+    /// The most turns of the model; the operator's own bound holds as well.
+    #[serde(default)]
+    pub(crate) max_steps: Option<u32>,
+    /// The most tokens that it writes.
+    #[serde(default)]
+    pub(crate) max_tokens: Option<u32>,
+}
+
+/// A tool that is called whatever the model thinks of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum First {
+    /// As it likes.
+    Tool(String),
+    /// With arguments of a schema that is narrower than the tool's own: small models need
+    /// to be shown the way.
+    Within(Within),
+}
+
+/// See [`First::Within`].
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Within {
+    tool: String,
+    arguments: Map<String, Value>,
+}
+
+impl First {
+    /// The tool's name.
+    pub(crate) fn tool(&self) -> &str {
+        match self {
+            Self::Tool(tool) | Self::Within(Within { tool, .. }) => tool,
+        }
+    }
+
+    /// The schema of its arguments, where that is not the tool's own.
+    pub(crate) fn arguments(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Tool(_) => None,
+            Self::Within(within) => Some(&within.arguments),
+        }
+    }
+}
+
+impl Job {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Error> {
+        let refuse = |why: String| Error::Status(400, why);
+        let job: Self = serde_json::from_slice(body)
+            .map_err(|error| refuse(format!("send {{\"input\": \"…\"}} as JSON: {error}")))?;
+        if job.input.trim().is_empty() {
+            return Err(refuse("`input` is empty; say what is to be done".to_owned()));
+        }
+        let is_object = |schema: &Map<String, Value>| schema.get("type").and_then(Value::as_str) == Some("object");
+        if job.answer_schema.as_ref().is_some_and(|schema| !is_object(schema)) {
+            return Err(refuse("`answer_schema` has to say \"type\": \"object\"".to_owned()));
+        }
+        if job.max_steps == Some(0) || job.max_tokens == Some(0) {
+            return Err(refuse("`max_steps` and `max_tokens` are at least 1".to_owned()));
+        }
+        Ok(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_needs_something_to_do_and_bounds_that_can_be_kept() {
+        let job = Job::read(br#"{"input": "a", "stream": true, "max_steps": 3}"#).unwrap();
+        assert_eq!((job.input.as_str(), job.stream, job.max_steps, job.max_tokens), ("a", true, Some(3), None));
+        let first =
+            Job::read(br#"{"input": "a", "call_first": ["b", {"tool": "c", "arguments": {"type": "object"}}]}"#);
+        let first = first.unwrap().call_first;
+        assert_eq!((first[0].tool(), first[0].arguments().is_none()), ("b", true));
+        assert_eq!((first[1].tool(), first[1].arguments().is_some()), ("c", true));
+        for (body, said) in [
+            ("", "as JSON"),
+            ("{}", "missing field `input`"),
+            (r#"{"input": " "}"#, "is empty"),
+            (r#"{"input": "a", "inptu": "b"}"#, "unknown field `inptu`"),
+            (r#"{"input": "a", "answer_schema": {}}"#, "\"type\": \"object\""),
+            (r#"{"input": "a", "max_steps": 0}"#, "at least 1"),
+            (r#"{"input": "a", "max_tokens": -1}"#, "as JSON"),
+        ] {
+            let Err(Error::Status(400, why)) = Job::read(body.as_bytes()) else { panic!("{body}") };
+            assert!(why.contains(said), "{body}: {why}");
+        }
+    }
+}

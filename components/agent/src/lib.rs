@@ -1,0 +1,59 @@
+//! An agent: calls the tools that it was granted until it can answer.
+//!
+//! The conversation stays in a session beside the model. What a tool says is appended to
+//! it; nothing is rendered, tokenised or computed a second time. What the model writes is
+//! held to a grammar, so that each turn is a call of a tool that there is, with arguments
+//! of its schema, or the answer.
+//!
+//! ```sh
+//! curl -N 127.0.0.1:3000/v1/agents/desk/runs -d '{"input": "What is 37 × 43?", "stream": true}'
+//! ```
+
+mod behind;
+mod calls;
+mod job;
+mod run;
+mod settings;
+mod step;
+mod tools;
+mod turn;
+
+use nala_sdk::http::{Method, Request, Response};
+use nala_sdk::{Error, handler};
+use serde_json::json;
+
+use crate::job::Job;
+use crate::run::Run;
+use crate::settings::Settings;
+
+fn handle(request: Request) -> Result<Response, Error> {
+    if request.method() != &Method::Post {
+        return Err(Error::Status(405, "POST a JSON object with an `input`".to_owned()));
+    }
+    let job = Job::read(&request.bytes()?)?;
+    let settings = Settings::of_environment().map_err(|why| Error::Status(500, why))?;
+    let is_streamed = job.stream;
+    let run = Run::begin(job, &settings)?;
+    if !is_streamed {
+        let mut steps = Vec::new();
+        let end = run.go(&mut |step| {
+            steps.push(step.json());
+            Ok(())
+        })?;
+        let body = json!({ "answer": end.answer, "ended": end.reason, "steps": steps, "usage": end.usage });
+        return Ok(Response::new(200, "application/json", body.to_string()));
+    }
+    Ok(Response::sse(move |out| {
+        let end = run.go(&mut |step| out.event(step.name(), &step.json().to_string()));
+        match end {
+            Ok(end) => {
+                let body = json!({ "answer": end.answer, "ended": end.reason, "usage": end.usage });
+                out.event("end", &body.to_string())
+            }
+            // The head is out: what went wrong is an event of its own.
+            Err(error) => out.event("error", &json!({ "message": error.to_string() }).to_string()),
+        }
+    }))
+}
+
+handler!(handle);
