@@ -12,7 +12,7 @@
 //! }
 //!
 //! fn call(_name: &str, arguments: &str) -> Result<Answer, Error> {
-//!     // The host has seen to it that the arguments follow the schema.
+//!     // They are a JSON object; whether they follow the schema is for the tool to say.
 //!     Ok(Answer::text(arguments.chars().rev().collect::<String>()))
 //! }
 //!

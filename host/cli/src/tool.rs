@@ -131,7 +131,7 @@ fn call(
 fn show(bar: &ProgressBar, progress: &Progress) {
     let Progress { done, total, message } = progress;
     let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
-    bar.set_message(format!("{done}{of} {}", message.as_deref().unwrap_or_default()));
+    bar.set_message(written::plain(&format!("{done}{of} {}", message.as_deref().unwrap_or_default())));
 }
 
 fn help(error: &nala_wasm::ToolError, tool: &str) -> anyhow::Error {
@@ -145,7 +145,7 @@ fn help(error: &nala_wasm::ToolError, tool: &str) -> anyhow::Error {
         }
         ToolError::Busy(what) => (what, "try again later".to_owned()),
     };
-    Help { what: what.clone(), help }.into()
+    Help { what: written::plain(what), help }.into()
 }
 
 fn print(answer: &Answer, format: OutputFormat) -> anyhow::Result<()> {

@@ -158,6 +158,7 @@ const RIGHTS: &[Entry] = &[
     // A component without models is refused as well, rather than told so when it asks.
     Entry { package: "nala:llm", versions: &["0.1"], interfaces: All, right: refused(Configuration::AiModels) },
     Entry { package: "nala:chat", versions: &["0.1"], interfaces: All, right: refused(Configuration::AiModels) },
+    Entry { package: "nala:tools", versions: &["0.1"], interfaces: These(&["types", "report"]), right: Right::None },
     Entry {
         package: "wasi:nn", versions: &["0.2.0-rc-2024-10-28"], interfaces: All,
         right: refused(Configuration::AiModels),

@@ -243,6 +243,11 @@ fn tools_are_components_that_never_come_back_to_who_may_call_them() {
     // A circle further on is theirs whose it is.
     let far = "tool.nala.tools = [\"b\"]\n[component.b]\nsource = \"b\"\ntool.nala.tools = [\"c\"]\n\
                [component.c]\nsource = \"c\"\ntool.nala.tools = [\"b\"]\n";
+    // Many uses are checked in no more time than they take to be read.
+    let many = |n: usize| (0..n).map(|at| format!("\"c{at}\"")).collect::<Vec<_>>().join(", ");
+    let each = |at: usize| format!("[component.c{at}]\nsource = \"c\"\ntool.nala.tools = [{}]\n", many(at));
+    let crowd: String = (0..300).map(each).collect();
+    assert!(parse(&with(&format!("[{}]", many(300)), &crowd)).is_ok());
     let found = all(&with("[\"chat-template\"]", far));
     assert!(found.len() == 2 && found.iter().all(|one| one.message.contains("call itself")), "{found:?}");
 }

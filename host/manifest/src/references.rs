@@ -39,25 +39,76 @@ pub(crate) type ToolUses<'a> = Vec<(&'a str, &'a str, &'a Place)>;
 /// Checks every tool that a component may call: notes one that is not there, and one that
 /// could come to call itself.
 pub(crate) fn check_tools(uses: &ToolUses<'_>, known: &BTreeSet<&str>, document: &Document<'_>) {
+    let circles = circles(uses);
     for (by, tool, place) in uses {
         if let Some((message, help)) = triggers::unknown(tool, known) {
             document.push(place.error(message, help));
-            continue;
-        }
-        let mut reached = BTreeSet::from([*tool]);
-        let mut left = vec![*tool];
-        while let Some(at) = left.pop() {
-            let next = uses.iter().filter(|(from, ..)| *from == at).map(|(_, to, _)| *to);
-            left.extend(next.filter(|to| reached.insert(to)));
-        }
-        if reached.contains(by) {
-            let message = match by == tool {
-                true => format!("component `{by}` cannot be its own tool"),
-                false => format!("component `{by}` could come to call itself: `{tool}` may call it"),
-            };
+        } else if by == tool {
+            let message = format!("component `{by}` cannot be its own tool");
+            document.push(place.error(message, "remove it"));
+        } else if circles.get(by).is_some_and(|circle| circles.get(tool) == Some(circle)) {
+            let message = format!("component `{by}` could come to call itself: `{tool}` may call it");
             document.push(place.error(message, "remove it, or one of the tools that come back to it"));
         }
     }
+}
+
+/// Which components can come back to each other, by a number for each such group. By
+/// Tarjan's algorithm for strongly connected components, in time linear in the uses and
+/// without recursion, since manifests are written by strangers.
+fn circles<'a>(uses: &ToolUses<'a>) -> BTreeMap<&'a str, usize> {
+    let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (by, tool, _) in uses {
+        next.entry(by).or_default().push(tool);
+    }
+    let none: &[&str] = &[];
+    let after = |id: &str| next.get(id).map_or(none, Vec::as_slice);
+    let (mut order, mut lowest): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
+    let (mut open, mut groups): (Vec<&str>, BTreeMap<&str, usize>) = Default::default();
+    for start in next.keys() {
+        if order.contains_key(start) {
+            continue;
+        }
+        // Each with how many of the ones after it were looked at.
+        let mut way = vec![(*start, 0)];
+        while let Some((at, looked)) = way.last_mut() {
+            let (at, n) = (*at, *looked);
+            *looked += 1;
+            if n == 0 {
+                let number = order.len();
+                order.insert(at, number);
+                lowest.insert(at, number);
+                open.push(at);
+            }
+            if let Some(to) = after(at).get(n) {
+                match order.get(to) {
+                    None => way.push((to, 0)),
+                    Some(number) if !groups.contains_key(to) => lower(&mut lowest, at, *number),
+                    Some(_) => {}
+                }
+                continue;
+            }
+            way.pop();
+            let least = lowest.get(at).copied().unwrap_or_default();
+            if let Some((from, _)) = way.last() {
+                lower(&mut lowest, from, least);
+            }
+            if order.get(at) == Some(&least) {
+                while let Some(one) = open.pop() {
+                    groups.insert(one, least);
+                    if one == at {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    groups
+}
+
+fn lower<'a>(lowest: &mut BTreeMap<&'a str, usize>, at: &'a str, number: usize) {
+    let known = lowest.entry(at).or_insert(number);
+    *known = number.min(*known);
 }
 
 /// The renderer of `id`, its renderer, and so on, up to the first that has none

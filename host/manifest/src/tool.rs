@@ -1,5 +1,7 @@
 //! Nala's own settings, in tables that Spin leaves to other programs.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::Place;
 use crate::limits::{self, Limits};
 use crate::names::{self, Style};
@@ -97,11 +99,11 @@ fn renderer(node: Node<'_>) -> Option<(Renderer, Place)> {
 
 /// Components whose tools may be called.
 fn tools(node: Node<'_>) -> Vec<(String, Place)> {
-    let mut tools: Vec<(String, Place)> = Vec::new();
+    let (mut tools, mut known): (Vec<(String, Place)>, BTreeSet<&str>) = Default::default();
     for (id, node) in node.texts().unwrap_or_default() {
         if names::check(id, Style::Kebab).is_err() {
             node.fail::<()>(format!("`{id}` cannot be a component"), "name components that export nala:tools/provider");
-        } else if tools.iter().any(|(known, _)| known == id) {
+        } else if !known.insert(id) {
             node.fail::<()>(format!("`{id}` is named twice"), "remove one of them");
         } else {
             tools.push((id.to_owned(), node.place()));

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nala_tenant::Exceeded;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::HandleError;
@@ -16,6 +17,9 @@ use crate::outcome::{Outcome, Stopped};
 /// then on, until it waits; and a request that has used so much in all is no short one.
 /// Handlers that wait for a model or a disk stay below between two waits.
 const LONG: Duration = Duration::from_millis(5);
+
+/// The calls of tools that a request may have going on at a time: each has an instance.
+pub(crate) const MOST_CALLS: usize = 16;
 
 /// One request, as its instance and its caller share it.
 #[derive(Debug)]
@@ -37,6 +41,8 @@ pub(crate) struct RequestControl {
     end: OnceLock<End>,
     ended: CancellationToken,
     computing: Computing,
+    /// Calls of tools that it may have going on at a time.
+    pub(crate) calls: Arc<Semaphore>,
 }
 
 /// What is computed for a request: CPU time in nanoseconds.
@@ -92,6 +98,7 @@ impl RequestControl {
             end: OnceLock::new(),
             ended: CancellationToken::new(),
             computing: Computing::default(),
+            calls: Arc::new(Semaphore::new(MOST_CALLS)),
         }
     }
 

@@ -81,6 +81,9 @@ pub struct Runtime {
     pub(crate) config: Arc<RuntimeConfig>,
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) room: Arc<Semaphore>,
+    /// The same for calls of tools: whoever makes one has a place already, and is not to
+    /// wait for another one of the same kind.
+    pub(crate) tool_room: Arc<Semaphore>,
     /// Turns at computing, and at work on long texts.
     pub(crate) tokenisers: Arc<Turns>,
     /// Where guests run.
@@ -101,12 +104,24 @@ impl Runtime {
         let engine = engine(&config, cache.as_ref()).map_err(|e| StartError::Engine(format!("{e:#}")))?;
         let ticker = Arc::new(Ticker::start(&engine, config.tick)?);
         let room = Arc::new(Semaphore::new(config.instances as usize));
+        let tool_room = Arc::new(Semaphore::new(config.instances as usize));
         let threads = Arc::new(GuestThreads::start(config.guest_threads)?);
         let (turns, guest) = (config.guest_threads.saturating_sub(1), threads.entrance());
         let tokenisers = Arc::new(Turns::new(turns, config.tokenisers, guest));
         let metrics = RuntimeMetrics::default();
         let owner = Tenant::sole();
-        Ok(Self { engine, config: Arc::new(config), metrics, room, tokenisers, threads, owner, cache, ticker })
+        Ok(Self {
+            engine,
+            config: Arc::new(config),
+            metrics,
+            room,
+            tool_room,
+            tokenisers,
+            threads,
+            owner,
+            cache,
+            ticker,
+        })
     }
 
     /// The settings in force.
@@ -174,8 +189,8 @@ const KEPT: usize = 256 << 10;
 /// Instances are laid out ahead of time. A component made with wasm32-wasip2
 /// has three core instances and two tables, so those pools are larger.
 fn pool(config: &RuntimeConfig) -> PoolingAllocationConfig {
-    // As many again for the renderers that handlers call.
-    let n = config.instances.saturating_mul(2);
+    // As many again for the renderers that handlers call, and for their tools.
+    let n = config.instances.saturating_mul(3);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(n)
         .total_core_instances(n.saturating_mul(8))

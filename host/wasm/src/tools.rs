@@ -69,16 +69,9 @@ impl registry::Host for StoreData {
     }
 
     async fn call(&mut self, name: String, arguments: String) -> Result<Result<Answer, Error>> {
-        let running = match self.tools.start(&name, arguments, self) {
-            Ok(running) => running,
-            Err(error) => return Ok(Err(error)),
-        };
-        loop {
-            match running.next().await {
-                Next::Progress(_) => {}
-                Next::Answer(answer) => return Ok(answer),
-                Next::Nothing => return Ok(Err(Error::Failed("the call ended without an answer".into()))),
-            }
+        match self.tools.start(&name, arguments, self) {
+            Ok(running) => Ok(running.answer().await),
+            Err(error) => Ok(Err(error)),
         }
     }
 

@@ -77,7 +77,7 @@ pub(super) fn plain(text: &str) -> String {
 pub(super) fn shown(content: &Content) -> String {
     match content {
         Content::Text(text) => plain(text),
-        Content::Image(one) | Content::Audio(one) => format!("[{}, {} bytes]", one.mime_type, one.data.len()),
+        Content::Image(one) | Content::Audio(one) => plain(&format!("[{}, {} bytes]", one.mime_type, one.data.len())),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use super::bindings::nala::tools::types::{Answer, Error, Progress};
+use crate::account::Holding;
 use crate::body::GoneGuard;
 use crate::control::RequestControl;
 
@@ -18,6 +19,15 @@ pub(super) enum Next {
     /// All has been told.
     Nothing,
 }
+
+/// An answer that was not told yet, and the room that it takes.
+pub(super) struct Kept {
+    pub(super) outcome: Outcome,
+    pub(super) _held: Option<Holding>,
+}
+
+/// The longest message that is told of a call's progress, in bytes.
+const LONGEST_MESSAGE: usize = 4096;
 
 /// What both sides share.
 #[derive(Clone, Default)]
@@ -33,14 +43,17 @@ struct Inner {
 struct State {
     /// The latest that was not told yet.
     progress: Option<Progress>,
-    answer: Option<Outcome>,
+    answer: Option<Kept>,
     is_told: bool,
 }
 
 impl Shared {
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.0.changed.notify_waiters();
+    /// Changes what is to be told. Whether that is worth waking somebody.
+    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+        let is_news = change(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner));
+        if is_news {
+            self.0.changed.notify_waiters();
+        }
     }
 
     /// Waits until `look` finds something.
@@ -90,13 +103,20 @@ impl Running {
                 if let Some(progress) = state.progress.take() {
                     return Some(Next::Progress(progress));
                 }
-                if let Some(answer) = state.answer.take() {
+                if let Some(kept) = state.answer.take() {
                     state.is_told = true;
-                    return Some(Next::Answer(answer));
+                    return Some(Next::Answer(kept.outcome));
                 }
                 state.is_told.then_some(Next::Nothing)
             })
             .await
+    }
+
+    /// Waits for the answer, whatever is told before. What a tool reports wakes nobody more
+    /// than once.
+    pub(super) async fn answer(&self) -> Outcome {
+        let kept = self.shared.wait(|state| state.answer.take()).await;
+        kept.outcome
     }
 }
 
@@ -110,8 +130,11 @@ impl Listener {
     }
 
     /// Ends the call.
-    pub(super) fn answer(self, outcome: Outcome) {
-        self.0.change(|state| state.answer = Some(outcome));
+    pub(super) fn answer(self, outcome: Outcome, held: Option<Holding>) {
+        self.0.change(|state| {
+            state.answer = Some(Kept { outcome, _held: held });
+            true
+        });
     }
 }
 
@@ -120,8 +143,10 @@ impl Drop for Listener {
         self.0.change(|state| {
             let is_over = state.is_told || state.answer.is_some();
             if !is_over {
-                state.answer = Some(Err(Error::Failed("the call was given up".into())));
+                let outcome = Err(Error::Failed("the call was given up".into()));
+                state.answer = Some(Kept { outcome, _held: None });
             }
+            !is_over
         });
     }
 }
@@ -130,11 +155,16 @@ impl Drop for Listener {
 pub(crate) struct Reporter(Shared);
 
 impl Reporter {
-    pub(super) fn report(&self, progress: Progress) {
+    pub(super) fn report(&self, mut progress: Progress) {
+        if let Some(message) = &mut progress.message
+            && message.len() > LONGEST_MESSAGE
+        {
+            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+            message.shrink_to_fit();
+        }
         self.0.change(|state| {
-            if state.answer.is_none() && !state.is_told {
-                state.progress = Some(progress);
-            }
+            let is_over = state.answer.is_some() || state.is_told;
+            if is_over { false } else { state.progress.replace(progress).is_none() }
         });
     }
 }
@@ -167,7 +197,7 @@ mod tests {
         let reporter = listener.again();
         reporter.report(progress(1.0));
         reporter.report(progress(2.0));
-        listener.answer(Err(Error::Busy("full".into())));
+        listener.answer(Err(Error::Busy("full".into())), None);
         reporter.report(progress(3.0));
         running.shared().ready().await;
         assert!(matches!(running.next().await, Next::Progress(Progress { done: 2.0, .. })));
@@ -190,6 +220,32 @@ mod tests {
         let (next, ()) = tokio::join!(next, tell);
         assert!(matches!(next, Next::Answer(Err(Error::Failed(_)))), "its task was dropped");
         tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_answer_is_woken_for_little_else() {
+        let (running, listener, _) = begin();
+        let reporter = listener.again();
+        let mut polls = 0;
+        let answer = running.answer();
+        let mut answer = std::pin::pin!(answer);
+        let counted = std::future::poll_fn(|cx| {
+            polls += 1;
+            answer.as_mut().poll(cx)
+        });
+        let tell = async {
+            for n in 0..1000 {
+                let message = Some("ß".repeat(10_000));
+                reporter.report(Progress { message, ..progress(f64::from(n)) });
+                tokio::task::yield_now().await;
+            }
+            let told = running.shared.0.state.lock().unwrap().progress.clone().unwrap().message.unwrap();
+            assert_eq!(told.len(), LONGEST_MESSAGE);
+            listener.answer(Err(Error::Busy("full".into())), None);
+        };
+        let (outcome, ()) = futures::join!(counted, tell);
+        assert!(matches!(outcome, Err(Error::Busy(_))));
+        assert!(polls < 1100, "{polls}: join polls both as often as it is polled itself");
     }
 
     #[tokio::test]

@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use nala_tenant::{Counter, Tenant, TenantName};
+use nala_tenant::{Counter, Exceeded, Held, Stock, Tenant, TenantName};
 use tokio::runtime::{Builder, Handle};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::InstancePre;
 
 use super::bindings::nala::tools::types::{Answer, Content, Error, Progress, Tool};
 use super::call::{Listener, Next, Running};
 use super::{describe, toolbox};
-use crate::account::Place;
+use crate::account::{Account, Holding, Place};
 use crate::capabilities::Own;
-use crate::control::RequestControl;
+use crate::control::{MOST_CALLS, RequestControl};
 use crate::engine::Runtime;
 use crate::error::HandleError;
 use crate::limits::Limits;
+use crate::llm::Models;
 use crate::load::LoadError;
 use crate::metrics::RuntimeMetrics;
 use crate::outbound::Origin;
@@ -48,6 +50,8 @@ pub trait Owning: Send + Sync + 'static {
 /// On whose behalf a call is made.
 pub(super) struct By {
     pub(super) origin: Origin,
+    /// The calls that it may have going on at a time.
+    pub(super) calls: Arc<Semaphore>,
     /// When nobody waits for it any more.
     pub(super) deadline: Instant,
 }
@@ -59,6 +63,8 @@ pub struct Provider {
     metrics: RuntimeMetrics,
     tools: Vec<Tool>,
     threads: Arc<GuestThreads>,
+    /// Places of all calls.
+    room: Arc<Semaphore>,
     typical: Arc<Typical>,
     owning: Option<Box<dyn Owning>>,
     /// For tenants whose guests have called it, each as it was declared then.
@@ -83,6 +89,7 @@ impl Provider {
             metrics: runtime.metrics.clone(),
             tools,
             threads: Arc::clone(&runtime.threads),
+            room: Arc::clone(&runtime.tool_room),
             typical: Arc::default(),
             owning,
             of: RwLock::default(),
@@ -119,7 +126,7 @@ impl Provider {
     ) -> Result<Answer, Error> {
         toolbox::check_arguments(&arguments)?;
         let deadline = Instant::now() + self.blueprint.limits.wall;
-        let by = By { origin: Origin::client(Handle::current()), deadline };
+        let by = By { origin: Origin::client(Handle::current()), deadline, calls: Arc::new(Semaphore::new(1)) };
         let running = self.start(tool, arguments, by, &self.blueprint.account.tenant)?;
         loop {
             match running.next().await {
@@ -135,19 +142,31 @@ impl Provider {
         self: &Arc<Self>,
         tool: &str,
         arguments: String,
-        By { origin, deadline }: By,
+        By { origin, deadline, calls }: By,
         tenant: &Arc<Tenant>,
     ) -> Result<Running, Error> {
         let blueprint = self.of(tenant);
         let account = Arc::clone(&blueprint.account);
-        let busy = |error: nala_tenant::Exceeded| Error::Busy(format!("`{}` has no room: {error}", self.name()));
+        let busy = |error: Exceeded| Error::Busy(format!("`{}` has no room: {error}", self.name()));
         account.may_begin().map_err(busy)?;
-        let place = account.place(blueprint.limits.handles).map_err(busy)?;
+        let Ok(of_request) = calls.try_acquire_owned() else {
+            return Err(Error::Busy(format!("a request may have {MOST_CALLS} calls going on at a time")));
+        };
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            return Err(Error::Busy("too many calls are going on; try again later".into()));
+        };
+        let seat = Seat {
+            _place: account.place(blueprint.limits.handles).map_err(busy)?,
+            _of_component: account.component.hold(Stock::Requests, 1).map_err(busy)?,
+            _arguments: account.hold(Stock::HostBytes, arguments.len() as u64).map_err(busy)?,
+            _of_request: of_request,
+            _room: room,
+        };
         account.meter.add(Counter::Requests, 1);
         let deadline = deadline.min(Instant::now() + blueprint.limits.wall);
         let control = Arc::new(RequestControl::of_call(deadline, origin));
         let (running, listener) = Running::begin(Arc::clone(&control));
-        let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), place };
+        let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), seat };
         let task = Box::pin(call.work(tool.to_owned(), arguments, listener));
         let place = threads::Place {
             control,
@@ -158,6 +177,15 @@ impl Provider {
         };
         place.begin(task);
         Ok(running)
+    }
+
+    /// Notes that a call came to nothing, in as many words as the tenant may log.
+    fn failed(&self, account: &Account, tool: &str, why: &HandleError) {
+        account.meter.add(Counter::Errors, 1);
+        self.metrics.ended(why.kind());
+        if account.may_log(NOTE) {
+            tracing::warn!(tool, app = self.name(), error = %why, "a call of a tool came to nothing");
+        }
     }
 
     /// What its stores have in common where they work for a tenant.
@@ -176,8 +204,25 @@ impl Provider {
     }
 }
 
-/// Has a component tell its tools, in an instance of its own.
+/// What a note of a failed call takes of what may be logged, in bytes.
+const NOTE: u64 = 256;
+
+/// The most CPU time, and time, that a component has to tell its tools, whatever it may
+/// have else: whoever loads it waits meanwhile.
+const ASKED: Duration = Duration::from_secs(1);
+
+/// Has a component tell its tools, in an instance of its own, on nobody's account and
+/// without models and tools.
 fn ask(blueprint: &Blueprint, pre: &bindings::ToolPre<StoreData>) -> Result<Vec<Tool>, HandleError> {
+    let (cpu, wall) = (blueprint.limits.cpu.min(ASKED), blueprint.limits.wall.min(ASKED));
+    let nobody = || Tenant::within(nala_tenant::Limits::default());
+    let blueprint = &Blueprint {
+        account: Arc::new(Account::new(nobody(), nobody(), &blueprint.app)),
+        limits: Arc::new(Limits { cpu, wall, ..(*blueprint.limits).clone() }),
+        models: Models::new(Vec::new(), Vec::new(), Arc::clone(&blueprint.models.turns)),
+        tools: Arc::default(),
+        ..blueprint.clone()
+    };
     let outcome = Arc::new(Outcome::default());
     let work = async {
         let mut store = blueprint.store(&blueprint.account, None, Arc::clone(&outcome));
@@ -200,18 +245,29 @@ fn ask(blueprint: &Blueprint, pre: &bindings::ToolPre<StoreData>) -> Result<Vec<
     }
 }
 
+/// What a call takes of what there is, until it is over.
+struct Seat {
+    _place: Place,
+    /// Of those that the component may answer at a time.
+    _of_component: Held,
+    /// The bytes of its arguments.
+    _arguments: Holding,
+    _of_request: OwnedSemaphorePermit,
+    _room: OwnedSemaphorePermit,
+}
+
 /// A call, on the tool's side.
 struct Call {
     provider: Arc<Provider>,
     blueprint: Blueprint,
     control: Arc<RequestControl>,
-    place: Place,
+    seat: Seat,
 }
 
 impl Call {
     /// Makes an instance, has it answer, and drops it.
     async fn work(self, tool: String, arguments: String, listener: Listener) {
-        let Self { provider, blueprint, control, place } = self;
+        let Self { provider, blueprint, control, seat } = self;
         let outcome = Arc::clone(&control.outcome);
         let mut store = blueprint.store(&blueprint.account, Some(Arc::clone(&control)), Arc::clone(&outcome));
         store.data_mut().listener = Some(listener.again());
@@ -238,16 +294,39 @@ impl Call {
             Err(error) => {
                 let why = HandleError::of(&error, &outcome);
                 life.end(&Err(error));
-                blueprint.account.meter.add(Counter::Errors, 1);
-                tracing::warn!(tool, app = provider.name(), error = %why, "a call of a tool came to nothing");
+                // That its caller has dropped it is no fault of its own.
+                if outcome.stopped().is_some() || !control.gone.is_cancelled() {
+                    provider.failed(&blueprint.account, &tool, &why);
+                }
                 Err(failure(&tool, &why, &blueprint.limits))
             }
         };
         // Room is there again before the answer is.
         drop(life);
-        drop(place);
-        listener.answer(outcome);
+        drop(seat);
+        match keep(&blueprint.account, outcome) {
+            Ok((answer, held)) => listener.answer(Ok(answer), Some(held)),
+            Err(error) => listener.answer(Err(error), None),
+        }
     }
+}
+
+/// Takes room for an answer until it is told.
+fn keep(account: &Account, outcome: Result<Answer, Error>) -> Result<(Answer, Holding), Error> {
+    let answer = outcome?;
+    let busy = |error: Exceeded| Error::Busy(format!("there is no room for the answer: {error}"));
+    let held = account.hold(Stock::HostBytes, bytes(&answer) as u64).map_err(busy)?;
+    Ok((answer, held))
+}
+
+/// The bytes of an answer.
+fn bytes(answer: &Answer) -> usize {
+    let length = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Image(media) | Content::Audio(media) => media.data.len().saturating_add(media.mime_type.len()),
+    };
+    let structured = answer.structured.as_ref().map_or(0, String::len);
+    answer.content.iter().map(length).fold(structured, usize::saturating_add)
 }
 
 /// In what wasmtime says of a guest that hands over more than it may at once. The error has
@@ -276,12 +355,7 @@ fn failure(tool: &str, error: &HandleError, limits: &Limits) -> Error {
 /// Sees to it that an answer is what its tool promised, as far as that can be seen without
 /// running its schema.
 fn check_answer(answer: Answer, tools: &[Tool], tool: &str, most: u32) -> Result<Answer, Error> {
-    let length = |content: &Content| match content {
-        Content::Text(text) => text.len(),
-        Content::Image(media) | Content::Audio(media) => media.data.len() + media.mime_type.len(),
-    };
-    let structured = answer.structured.as_ref().map_or(0, String::len);
-    let bytes = answer.content.iter().map(length).fold(structured, usize::saturating_add);
+    let bytes = bytes(&answer);
     if bytes > most as usize {
         return Err(Error::Limit(format!(
             "`{tool}` answered {bytes} bytes; at most {most} are allowed (`call_bytes`)"

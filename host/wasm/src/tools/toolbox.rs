@@ -68,21 +68,27 @@ impl Toolbox {
         let Some(origin) = request.origin.deeper() else {
             return Err(Error::Failed("too many calls lie in each other".into()));
         };
-        provider.start(name, arguments, By { origin, deadline: request.deadline }, &caller.account.tenant)
+        let by = By { origin, deadline: request.deadline, calls: Arc::clone(&request.calls) };
+        provider.start(name, arguments, by, &caller.account.tenant)
     }
 }
 
-/// Arguments are a JSON object, whatever the tool takes.
+/// The longest arguments, in bytes: models write them.
+const LONGEST_ARGUMENTS: usize = 1 << 20;
+
+/// Arguments are a JSON object, whatever the tool takes. Nothing is kept of what is read.
 pub(super) fn check_arguments(arguments: &str) -> Result<(), Error> {
-    let wrong = |why: String| Error::InvalidArguments(why);
-    let object: Result<BTreeMap<String, IgnoredAny>, _> = serde_json::from_str(arguments);
-    match object {
-        Ok(_) => Ok(()),
-        // Read again to tell apart what is no JSON and what is no object.
-        Err(error) => match serde_json::from_str::<IgnoredAny>(arguments) {
-            Ok(_) => Err(wrong("the arguments are no JSON object; write {} for none".into())),
-            Err(_) => Err(wrong(format!("the arguments are no JSON: {error}"))),
-        },
+    let wrong = |why: String| Err(Error::InvalidArguments(why));
+    if arguments.len() > LONGEST_ARGUMENTS {
+        let length = arguments.len();
+        return wrong(format!("the arguments have {length} bytes; at most {LONGEST_ARGUMENTS} are allowed"));
+    }
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(arguments) {
+        return wrong(format!("the arguments are no JSON: {error}"));
+    }
+    match arguments.trim_start().starts_with('{') {
+        true => Ok(()),
+        false => wrong("the arguments are no JSON object; write {} for none".into()),
     }
 }
 
@@ -106,6 +112,8 @@ mod tests {
         for good in ["{}", " { \"a\": [1, 2, {\"b\": null}] } "] {
             check_arguments(good).unwrap();
         }
+        let long = format!("{{\"a\": \"{}\"}}", "x".repeat(1 << 20));
+        assert!(matches!(check_arguments(&long), Err(Error::InvalidArguments(why)) if why.contains("at most")));
         let deep = format!("{{\"a\": {}}}", "[".repeat(100_000));
         for (wrong, said) in [
             ("", "no JSON"),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nala_wasm::{Capabilities, Grant, Limits, LoadError, Runtime, RuntimeConfig, Source, Toolbox};
+use nala_wasm::{Capabilities, Grant, HandleError, Limits, LoadError, Runtime, RuntimeConfig, Source, Toolbox};
 
 use crate::common::{Bench, guest, tight};
 
@@ -62,7 +62,8 @@ async fn how_far_a_call_has_got_is_told_and_calls_go_on_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_tool_does_wrong_is_an_error_for_its_caller() {
-    let bench = bench(Limits { wall: Duration::from_secs(2), ..limits() });
+    let (quick, slow) = (Limits { wall: Duration::from_secs(2), ..limits() }, limits());
+    let (quick, slow) = (bench(quick), bench(slow));
     for (call, said) in [
         ("none", "UnknownTool(\"there is no tool \\\"none\\\"; there are echo"),
         ("echo&[]", "InvalidArguments(\"the arguments are no JSON object"),
@@ -79,6 +80,8 @@ async fn what_a_tool_does_wrong_is_an_error_for_its_caller() {
         ("refuses", "InvalidArguments(\"not these\")"),
     ] {
         let begin = Instant::now();
+        // On a busy machine the others may take longer than the one that only waits.
+        let bench = if call == "sleeps" { &quick } else { &slow };
         let told = bench.text(&format!("/call?{call}")).await;
         assert!(told.starts_with("Err(Error::") && told.contains(said), "{call}: {told}");
         assert!(begin.elapsed() < Duration::from_secs(20), "{call}: {:?}", begin.elapsed());
@@ -86,8 +89,8 @@ async fn what_a_tool_does_wrong_is_an_error_for_its_caller() {
         assert!(events.contains(said), "{call}: {events}");
     }
     // And lives on.
-    assert!(bench.text("/call?echo").await.contains("Ok("));
-    bench.until_empty().await;
+    assert!(slow.text("/call?echo").await.contains("Ok("));
+    slow.until_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,26 +98,35 @@ async fn a_call_ends_with_who_asked_for_it() {
     let bench = bench(Limits { wall: Duration::from_secs(60), cpu: Duration::from_secs(60), ..limits() });
     assert_eq!(bench.text("/drop?sleeps").await, "ready false");
     assert_eq!(bench.text("/drop?forever").await, "ready false");
+    bench.until_empty().await;
     // The client hangs up while its guest waits for a tool.
     for tool in ["sleeps", "forever"] {
         let path = format!("/call?{tool}");
-        let call = bench.text(&path);
-        assert!(tokio::time::timeout(Duration::from_millis(200), call).await.is_err());
+        let both = async {
+            while bench.runtime.metrics().instances.get() < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            text = bench.text(&path) => panic!("{tool}: {text}"),
+            () = both => {}
+        }
+        bench.until_empty().await;
     }
     bench.until_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_have_the_time_and_the_handles_of_their_caller() {
+async fn calls_have_the_time_of_their_caller_which_has_few_at_a_time() {
     let runtime = Runtime::new(RuntimeConfig::default()).unwrap();
     let tools = toolbox(&runtime, limits());
     let of_caller = Limits { wall: Duration::from_secs(1), handles: 64, ..tight() };
     let bench = Bench::granting(runtime, Grant { tools, limits: of_caller, ..Grant::default() }, "caller");
-    let begin = Instant::now();
-    let _late = bench.get("/call?sleeps").await;
-    assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
-    // One that begins calls without end ends itself.
-    let _refused = bench.get("/many?sleeps").await;
+    let late = bench.get("/call?sleeps").await.err();
+    assert_eq!(late, Some(HandleError::WallLimit));
+    bench.until_empty().await;
+    let many = bench.text("/many?sleeps").await;
+    assert!(many.starts_with("16 and then Error::Busy(\"a request may have 16 calls"), "{many}");
     bench.until_empty().await;
 }
 
