@@ -87,10 +87,7 @@ fn cut(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
-    let mut end = most;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(most);
     format!("{}\n[cut: {} bytes in all]", text.get(..end).unwrap_or_default(), text.len())
 }
 

@@ -44,11 +44,8 @@ impl Turns {
         let forced = forced.map_err(|error| wrong(error.to_string()))?;
         let forced = forced.ok_or_else(|| wrong("this model cannot be made to call tools".to_owned()))?;
         let grammar = Grammar::lark(model, &forced.grammar)?;
-        let token = |marker: &&str| match model.encode_template(marker).ok()?[..] {
-            [token] => Some(token),
-            _ => None,
-        };
-        let markers = format.markers().iter().filter_map(token).take(MOST_MARKERS).collect();
+        let tokens = format.markers().iter().filter_map(|marker| model.token_of(marker));
+        let markers = tokens.take(MOST_MARKERS).collect();
         Ok(Self { format, forced, grammar, markers })
     }
 

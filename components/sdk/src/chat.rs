@@ -132,6 +132,38 @@ pub fn encode(model: &Model, pieces: &[Piece]) -> Result<Vec<Token>, crate::llm:
     Ok(tokens)
 }
 
+/// The tokens behind an assistant's turn that a session holds already: its end, the
+/// messages that answer it, and the beginning of the next turn. What the messages say is
+/// text, whatever it looks like: it never becomes a control token.
+///
+/// # Errors
+/// As [`prompt`], and [`crate::Error::Status`] where the template prints a turn other than
+/// it is given.
+pub fn behind_turn(model: &Model, tools: &[Tool], answers: Vec<Message>) -> Result<Vec<Token>, crate::Error> {
+    /// Stands for the turn.
+    const TURN: &str = "(turn)";
+    let pieces = render(&Request {
+        template: Template::of(model),
+        messages: [vec![Message::user("(task)"), Message::assistant(TURN)], answers].concat(),
+        tools: tools.to_vec(),
+        add_generation_prompt: true,
+        extra: None,
+    })?;
+    let behind = pieces.iter().skip_while(|piece| piece.origin != Origin::User || piece.text != TURN).skip(1);
+    let mut tokens = Vec::new();
+    for piece in behind {
+        tokens.extend(match piece.origin {
+            Origin::Template => model.encode_template(&piece.text)?,
+            Origin::User => model.encode(&piece.text)?,
+        });
+    }
+    if tokens.is_empty() {
+        let why = "the model's template does not print an answer as it is given";
+        return Err(crate::Error::Status(500, why.to_owned()));
+    }
+    Ok(tokens)
+}
+
 /// The error in words for people.
 pub(crate) fn explain(error: &Error) -> String {
     match error {

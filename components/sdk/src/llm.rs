@@ -100,6 +100,16 @@ impl Model {
         self.0.encode(text, true)
     }
 
+    /// The token of a text that the program itself wrote, if it is one, as those of
+    /// control tokens are.
+    #[must_use]
+    pub fn token_of(&self, text: &str) -> Option<Token> {
+        match self.encode_template(text).ok()?[..] {
+            [token] => Some(token),
+            _ => None,
+        }
+    }
+
     /// Turns text from outside into tokens; what looks like a control token in
     /// it stays ordinary text. Never adds a token of its own.
     ///

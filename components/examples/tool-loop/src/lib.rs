@@ -14,9 +14,9 @@
 //!     "outputs": ["Apples cost 3 coins.", "Pears cost 2 coins."], "tokens": 16}'
 //! ```
 
-use nala_sdk::chat::{self, Message, Origin, Template};
+use nala_sdk::chat::{self, Message};
 use nala_sdk::http::{Request, Response};
-use nala_sdk::llm::{Bias, GenerateOptions, Model, Session, Token};
+use nala_sdk::llm::{Bias, GenerateOptions, Model, Session};
 use nala_sdk::{Error, handler};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ fn run(request: Request) -> Result<Response, Error> {
     session.prefill(&chat::prompt(&model, &[Message::system(job.system), Message::user(job.task)])?)?;
     let mut turns = vec![take_turn(&session, &options)?];
     for output in job.outputs {
-        session.prefill(&answer_to(&model, output)?)?;
+        session.prefill(&chat::behind_turn(&model, &[], vec![Message::user(output)])?)?;
         turns.push(take_turn(&session, &options)?);
     }
 
@@ -87,32 +87,6 @@ fn take_turn(session: &Session, options: &GenerateOptions) -> Result<Turn, Error
         turn.tokens += chunk.tokens.len();
     }
     Ok(turn)
-}
-
-/// The tokens that end the assistant's turn, say what the tool said, and begin
-/// the next turn: what the template prints behind an answer.
-fn answer_to(model: &Model, output: String) -> Result<Vec<Token>, Error> {
-    /// Stands for the turn, which the session holds already.
-    const TURN: &str = "(turn)";
-    let pieces = chat::render(&chat::Request {
-        template: Template::of(model),
-        messages: vec![Message::user("(task)"), Message::assistant(TURN), Message::user(output)],
-        tools: Vec::new(),
-        add_generation_prompt: true,
-        extra: None,
-    })?;
-    let behind = pieces.iter().skip_while(|piece| piece.origin != Origin::User || piece.text != TURN).skip(1);
-    let mut tokens = Vec::new();
-    for piece in behind {
-        tokens.extend(match piece.origin {
-            Origin::Template => model.encode_template(&piece.text)?,
-            Origin::User => model.encode(&piece.text)?,
-        });
-    }
-    if tokens.is_empty() {
-        return Err(Error::Status(500, "the model's template does not print an answer as it is given".to_owned()));
-    }
-    Ok(tokens)
 }
 
 handler!(run);

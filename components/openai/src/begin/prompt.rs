@@ -55,11 +55,7 @@ impl Written {
     /// The control tokens that have to be seen to read the answer.
     pub(super) fn shown(&self, model: &Model) -> Vec<Token> {
         let markers = self.format.map_or(&[][..], Format::markers);
-        let token = |marker: &&str| match model.encode_template(marker).ok()?[..] {
-            [token] => Some(token),
-            _ => None,
-        };
-        markers.iter().filter_map(token).take(MAX_SHOWN).collect()
+        markers.iter().filter_map(|marker| model.token_of(marker)).take(MAX_SHOWN).collect()
     }
 }
 
