@@ -34,8 +34,11 @@ const BARE: u64 = 32;
 /// The tokens a step that are tried first.
 const FIRST: f64 = 1.0;
 /// The fewest: one every so many steps. Behind a long text a single one can take as long
-/// as the whole step.
-const FEWEST: f64 = 0.125;
+/// as the whole step, and a stream whose hundredth step is that long is an uneven one.
+const FEWEST: f64 = 1.0 / 256.0;
+/// How fast they become rarer while a single one does not fit, and come back once it does.
+const RARER: f64 = 0.25;
+const BACK: f64 = 2.0;
 /// The most that an estimate grows or shrinks at once. A step that was held up by
 /// something else says nothing.
 const GROWTH: f64 = 1.25;
@@ -181,10 +184,15 @@ impl Spare {
         }
         let tokens = f64::from(prompts);
         let fits = tokens * self.stretch * bare / (took.as_secs_f64() - bare).max(f64::MIN_POSITIVE);
+        if prompts == 1 && (fits < 1.0 || self.tokens < 1.0) {
+            let tokens = if fits < 1.0 { self.tokens.min(1.0) * RARER } else { self.tokens * BACK };
+            self.tokens = tokens.clamp(FEWEST, 1.0);
+            return;
+        }
         let fits = fits.clamp(self.tokens * SHRINKING, self.tokens * GROWTH);
         // What was not asked for says nothing about more of it.
         if fits < self.tokens || prompts >= self.tokens as u32 {
-            self.tokens = toward(self.tokens, fits).max(FEWEST);
+            self.tokens = toward(self.tokens, fits);
         }
     }
 
@@ -323,14 +331,22 @@ mod tests {
     #[test]
     fn where_a_token_takes_a_step_there_is_one_now_and_then() {
         let mut spare = Spare::new(CompanyConfig::default());
-        let mut given = 0;
-        for _ in 0..1000 {
-            let tokens = spare.tokens();
-            given += tokens;
-            spare.stepped(tokens);
-            spare.measured(1, tokens, Duration::from_millis(if tokens > 0 { 5000 } else { 10 }));
-        }
-        assert!((100..=170).contains(&given), "{given}");
+        let given = |spare: &mut Spare, steps: u32, token: u64| -> u32 {
+            let step = |_| {
+                let tokens = spare.tokens();
+                spare.stepped(tokens);
+                let took = 10 + token * u64::from(tokens);
+                spare.measured(1, tokens, Duration::from_millis(took));
+                tokens
+            };
+            (0..steps).map(step).sum()
+        };
+        given(&mut spare, 1000, 10);
+        let rare = given(&mut spare, 10_000, 10);
+        assert!((30..=50).contains(&rare), "less than one in a hundred steps: {rare}");
+        given(&mut spare, 1000, 1);
+        let often = given(&mut spare, 1000, 1);
+        assert!(often > 2000, "{often}");
     }
 
     #[test]

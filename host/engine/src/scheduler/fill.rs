@@ -65,10 +65,15 @@ impl<C: Clock> Scheduler<C> {
 
     /// What the backend has to give in the next batch.
     fn room(&self) -> Room {
-        let step_time = self.company.step_time(self.config.step_time, self.clock.now());
+        let now = self.clock.now();
+        let step_time = self.company.step_time(self.config.step_time, now);
+        let prompt_tokens = match self.company.is_mixed(now) {
+            true => self.pace.tokens_beside(step_time),
+            false => self.pace.tokens_in(step_time),
+        };
         Room {
             batch_tokens: self.limits.batch_tokens,
-            prompt_tokens: self.pace.tokens_in(step_time),
+            prompt_tokens,
             spare_tokens: self.spare.tokens(),
             watched_tokens: self.pace.tokens_within(self.config.company.step_time / WATCHED),
             is_awaited: false,

@@ -14,6 +14,8 @@ const TELLING: u32 = 8;
 /// step that is kept to it has twice as much: of batches that are all alike nobody knows
 /// what more would cost.
 const LEAST: u32 = 16;
+/// The same beside others, where a token alone is no long step.
+const LEAST_BESIDE: u32 = 4;
 /// What a prompt is given while nothing is known.
 const FIRST: u32 = 64;
 /// How much of the estimate the latest batch makes up.
@@ -86,6 +88,14 @@ impl Pace {
             false if self.batches.is_multiple_of(2) => LEAST,
             false => 2 * LEAST,
         }
+    }
+
+    /// As [`Pace::tokens_in`], beside others who wait for the step: where small batches are
+    /// known to keep to the time, no more than those.
+    pub(super) fn tokens_beside(&self, time: Duration) -> u32 {
+        let tokens = self.tokens_in(time);
+        let is_slow = self.cost(1).is_none_or(|one| one > time.as_secs_f64() / 2.0);
+        if is_slow { tokens } else { tokens.min(self.tokens_within(time).max(LEAST_BESIDE)) }
     }
 
     /// How many tokens a batch may have so that it takes no longer than that: at least one.
