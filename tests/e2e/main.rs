@@ -18,6 +18,7 @@ mod bad_requests;
 mod batching;
 mod classes;
 mod clients;
+mod conformance;
 mod dependencies;
 mod deploying;
 mod granted;

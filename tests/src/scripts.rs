@@ -55,6 +55,23 @@ pub fn accepts(runner: Runner, script: &str, files: &[PathBuf]) {
     ends_well(runner.command(script).args(files));
 }
 
+/// Runs MCP's conformance suite against a server, and gives its summary.
+///
+/// # Panics
+/// A scenario that counts does not pass.
+#[must_use]
+pub fn conforms(url: &str, requirements: &str) -> String {
+    let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+    let mut command = Runner::Node.command(suite);
+    command.args(["server", "--url", url, "--requirements", requirements]);
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let summary = said.split_once("=== SUMMARY ===").map_or("", |(_, summary)| summary.trim());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !summary.is_empty(), "{command:?}: {}\n{said}{errors}", output.status);
+    summary.to_owned()
+}
+
 fn ends_well(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

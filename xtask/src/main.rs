@@ -9,6 +9,7 @@ mod bench;
 mod build;
 mod cargo;
 mod ci;
+mod conformance;
 mod deny;
 mod fuzz;
 mod process;
@@ -59,6 +60,10 @@ enum Verb {
     /// Native tests of the components, unit and end-to-end tests of the host on
     /// the real model, and the commands of README.md.
     Test(test::Args),
+    /// Run the conformance suite of a protocol, and show what it says
+    ///
+    /// Sets up and builds first. The suite is part of `cargo xtask test` as well.
+    Conformance(conformance::Args),
     /// Everything that must pass before a change is merged
     ///
     /// Formatting, tidy, clippy with warnings denied, tests, rustdoc, licences,
@@ -99,6 +104,7 @@ fn call(verb: Verb) -> anyhow::Result<()> {
         Verb::Build => build::main(&repo),
         Verb::Run(args) => run::main(&repo, &args),
         Verb::Test(args) => test::main(&repo, &args),
+        Verb::Conformance(args) => conformance::main(&repo, &args),
         Verb::Ci => ci::main(&repo),
         Verb::Tidy => tidy::main(&repo),
         Verb::Bench(args) => bench::main(&repo, &args),

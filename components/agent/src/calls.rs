@@ -1,7 +1,7 @@
 //! The calls of a turn, all at a time.
 
 use nala_sdk::Error;
-use nala_sdk::tools::{self, Answer, Content, Event, Running};
+use nala_sdk::tools::{self, Answer, Body, Content, Contents, Event, Running};
 
 use crate::step::Step;
 
@@ -49,7 +49,9 @@ fn listen(id: u32, running: &Running, tell: &mut dyn FnMut(&Step) -> Result<(), 
                 tell(&Step::Progress { id, done, total, message })?;
             }
             Ok(Some(Event::Answer(answer))) => return Ok(read(&answer)),
-            Ok(None) => {
+            // What a tool logs is not for the model, and nobody here can be asked.
+            Ok(Some(Event::Log(_) | Event::Ask(_))) => {}
+            Ok(Some(Event::Contents(_) | Event::Filled(_) | Event::Completion(_)) | None) => {
                 return Ok(Said { text: "the tool gave no answer".to_owned(), is_error: true });
             }
             Err(error) => return Ok(failed(&error)),
@@ -58,23 +60,28 @@ fn listen(id: u32, running: &Running, tell: &mut dyn FnMut(&Step) -> Result<(), 
 }
 
 fn failed(error: &tools::Error) -> Said {
-    let text = match error {
+    let text: &str = match error {
         tools::Error::UnknownTool(why)
         | tools::Error::InvalidArguments(why)
         | tools::Error::Failed(why)
         | tools::Error::Limit(why)
         | tools::Error::Busy(why) => why,
+        tools::Error::Needs(_) => "this tool asks whoever calls it, and nobody can be asked here",
     };
     Said { text: format!("Error: {text}"), is_error: true }
 }
 
 /// What a model can read of an answer.
 fn read(answer: &Answer) -> Said {
+    let hidden = |kind: &str, bytes: &[u8]| format!("[{kind}, {} bytes, which cannot be shown]", bytes.len());
     let part = |content: &Content| match content {
         Content::Text(text) => text.clone(),
-        Content::Image(media) | Content::Audio(media) => {
-            format!("[{}, {} bytes, which cannot be shown]", media.mime_type, media.data.len())
-        }
+        Content::Image(media) | Content::Audio(media) => hidden(&media.mime_type, &media.data),
+        Content::Link(link) => link.uri.clone(),
+        Content::Resource(Contents { uri, mime_type, body }) => match body {
+            Body::Text(text) => text.clone(),
+            Body::Bytes(bytes) => hidden(mime_type.as_deref().unwrap_or(uri), bytes),
+        },
     };
     let parts: Vec<String> = answer.content.iter().map(part).collect();
     let text = parts.join("\n");

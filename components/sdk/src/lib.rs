@@ -41,7 +41,9 @@
 pub mod chat;
 mod error;
 pub mod http;
+pub mod library;
 pub mod llm;
+pub mod relay;
 pub mod tools;
 
 pub use error::Error;
@@ -68,9 +70,14 @@ mod bindings {
                 include nala:llm/agent@0.1.0;
                 include nala:chat/user@0.1.0;
                 include nala:tools/user@0.1.0;
+                include nala:relay/user@0.1.0;
             }
         ",
-        path: ["../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat", "../../wit/nala-tools"],
+        path: [
+            "../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat", "../../wit/nala-tools",
+            "../../wit/nala-relay",
+        ],
+        with: { "wasi:io/poll@0.2.6": wasip2::io::poll },
         additional_derives: [PartialEq],
         // Holds a session, which is like no other.
         additional_derives_ignore: ["step"],

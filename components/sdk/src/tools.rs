@@ -24,8 +24,11 @@
 
 use crate::bindings::nala::tools::registry as host;
 
-pub use crate::bindings::nala::tools::registry::{Event, Running};
-pub use crate::bindings::nala::tools::types::{Annotations, Answer, Content, Error, Media, Progress, Tool};
+pub use crate::bindings::nala::tools::registry::{Event, Request, Running};
+pub use crate::bindings::nala::tools::types::{
+    Abilities, Annotations, Answer, Body, Content, Contents, Entry, Error, Inquiry, Link, Media, Progress, Question,
+    Refusal, Severity, Tool,
+};
 
 /// What wit-bindgen makes of the world of a tool.
 #[doc(hidden)]
@@ -43,7 +46,9 @@ pub mod export {
         path: ["../../wit/wasi-io", "../../wit/nala-tools"],
         pub_export_macro: true,
         default_bindings_module: "nala_sdk::tools::export",
-        with: { "nala:tools/types@0.1.0": crate::bindings::nala::tools::types },
+        with: {
+            "nala:tools/types@0.1.0": crate::bindings::nala::tools::types,
+        },
         generate_all,
     });
 }
@@ -110,6 +115,59 @@ impl Answer {
     }
 }
 
+impl Question {
+    /// A question for a person, who answers by filling in a form: `message` says what is
+    /// wanted, and `schema` is a flat JSON Schema of an object, as text.
+    ///
+    /// ```
+    /// # use nala_sdk::tools::Question;
+    /// let schema = r#"{"type": "object", "properties": {"name": {"type": "string"}}}"#;
+    /// let question = Question::form("name", "What is your \"name\"?", schema);
+    /// assert!(question.parameters.contains(r#""message":"What is your \"name\"?""#));
+    /// ```
+    #[must_use]
+    pub fn form(key: impl Into<String>, message: &str, schema: &str) -> Self {
+        let message = quoted(message);
+        let parameters = format!("{{\"mode\":\"form\",\"message\":{message},\"requestedSchema\":{schema}}}");
+        Self { key: key.into(), kind: Inquiry::Elicitation, parameters }
+    }
+
+    /// A question of any kind, in the protocol's own words.
+    #[must_use]
+    pub fn new(key: impl Into<String>, kind: Inquiry, parameters: impl Into<String>) -> Self {
+        Self { key: key.into(), kind, parameters: parameters.into() }
+    }
+}
+
+/// A text as JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Tells whoever called this tool what goes on: `data` is JSON of any kind, as text.
+pub fn log(severity: Severity, logger: Option<&str>, data: &str) {
+    export::nala::tools::report::log(&Entry { severity, logger: logger.map(str::to_owned), data: data.to_owned() });
+}
+
+/// Asks whoever called this tool, and waits for the replies, one for each question: JSON
+/// objects as text. The call may end here and be begun again with what was replied, so ask
+/// before anything is changed.
+///
+/// # Errors
+/// See [`Refusal`].
+pub fn ask(questions: &[Question]) -> Result<Vec<String>, Refusal> {
+    export::nala::tools::report::ask(questions)
+}
+
 /// Tells whoever called this tool how far the call has got. `done` grows with each report.
 pub fn report(done: f64, total: Option<f64>, message: Option<&str>) {
     let message = message.map(str::to_owned);
@@ -136,6 +194,20 @@ pub fn call(name: &str, arguments: &str) -> Result<Answer, Error> {
 /// See [`Error`].
 pub fn start(name: &str, arguments: &str) -> Result<Running, Error> {
     host::start(name, arguments)
+}
+
+/// Begins whatever a component can be asked, on behalf of somebody who can be asked this.
+///
+/// # Errors
+/// See [`Error`].
+pub fn begin(request: &Request, abilities: Abilities) -> Result<Running, Error> {
+    host::begin(request, abilities)
+}
+
+/// What the components whose tools this one may call have for reading.
+#[must_use]
+pub fn library() -> crate::library::Catalogue {
+    host::list_library()
 }
 
 /// Makes a component of tools: `provider!(tools, call);`.

@@ -139,6 +139,10 @@ fn help(error: &nala_wasm::ToolError, tool: &str) -> anyhow::Error {
     let (what, help) = match error {
         ToolError::UnknownTool(what) => (what, "list them with: nala-host tool list".to_owned()),
         ToolError::InvalidArguments(what) => (what, format!("see what it takes: nala-host tool inspect {tool}")),
+        ToolError::Needs(_) => (
+            &"it asks whoever calls it, who cannot be asked here".to_owned(),
+            "call it through a client of the Model Context Protocol".to_owned(),
+        ),
         ToolError::Failed(what) => (what, "this is a fault of the tool; the log above may tell more".to_owned()),
         ToolError::Limit(what) => {
             (what, "raise the limit under [component.NAME.tool.nala.limits], or ask for less".to_owned())

@@ -11,6 +11,7 @@ use wasmtime::{Cache, Config, Enabled, Engine, PoolingAllocationConfig};
 
 use crate::cache::CompileCache;
 use crate::metrics::RuntimeMetrics;
+use crate::relay::Relay;
 use crate::threads::GuestThreads;
 use crate::tick::Ticker;
 use crate::turns::Turns;
@@ -90,6 +91,7 @@ pub struct Runtime {
     pub(crate) threads: Arc<GuestThreads>,
     /// For whom a component works that is loaded for no other tenant.
     pub(crate) owner: Arc<Tenant>,
+    pub(crate) relay: Arc<Relay>,
     cache: Option<Cache>,
     pub(crate) ticker: Arc<Ticker>,
 }
@@ -110,6 +112,7 @@ impl Runtime {
         let tokenisers = Arc::new(Turns::new(turns, config.tokenisers, guest));
         let metrics = RuntimeMetrics::default();
         let owner = Tenant::sole();
+        let relay = Relay::new().ok_or_else(|| StartError::Engine("the system has no random numbers".into()))?;
         Ok(Self {
             engine,
             config: Arc::new(config),
@@ -119,6 +122,7 @@ impl Runtime {
             tokenisers,
             threads,
             owner,
+            relay: Arc::new(relay),
             cache,
             ticker,
         })

@@ -34,6 +34,7 @@ mod metrics;
 mod nn;
 mod outbound;
 mod outcome;
+mod relay;
 mod secret;
 mod spin_llm;
 mod stdio;
@@ -63,7 +64,8 @@ pub use metrics::{OutcomeLabel, RuntimeMetrics};
 pub use outbound::{Callee, Chain, ChainError, Chained, GuestBody, Outbound};
 pub use secret::Secret;
 pub use tools::bindings::nala::tools::types::{
-    Annotations, Answer, Content, Error as ToolError, Media, Progress, Tool,
+    Annotations, Answer, Body, Catalogue, Content, Contents, Error as ToolError, Link, Media, Parameter, Pattern,
+    Progress, Prompt, Tool,
 };
 pub use tools::provider::{Owning, Provider};
 pub use tools::toolbox::{NameTaken, Toolbox};

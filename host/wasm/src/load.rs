@@ -28,7 +28,7 @@ use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
 use crate::tools::provider::{Owning, Provider};
 use crate::tools::toolbox::Toolbox;
-use crate::{chat, clocks, files, key_value, llm, logging, nn, spin_llm, tools, variables};
+use crate::{chat, clocks, files, key_value, llm, logging, nn, relay, spin_llm, tools, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -323,6 +323,7 @@ impl Runtime {
             models: Models::new(grant.models, grant.withheld, Arc::clone(&self.tokenisers)),
             renderer: grant.renderer,
             tools: grant.tools,
+            relay: Arc::clone(&self.relay),
             granted: Arc::new(granted),
         })
     }
@@ -347,6 +348,7 @@ impl Runtime {
         spin_llm::add_to_linker(&mut linker).map_err(link)?;
         chat::add_to_linker(&mut linker).map_err(link)?;
         tools::add_to_linker(&mut linker).map_err(link)?;
+        relay::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
         key_value::add_to_linker(&mut linker).map_err(link)?;
         logging::add_to_linker(&mut linker).map_err(link)?;

@@ -22,6 +22,7 @@ use crate::memory::MemoryLimiter;
 use crate::nn::NnState;
 use crate::outbound::Sender;
 use crate::outcome::Outcome;
+use crate::relay::{Relay, Scope};
 use crate::stdio::LogStream;
 use crate::tick::Ticker;
 use crate::tools::call::Reporter;
@@ -49,6 +50,9 @@ pub(crate) struct StoreData {
     pub(crate) tools: Arc<Toolbox>,
     /// Who is told how far it has got, if it answers a call.
     pub(crate) listener: Option<Reporter>,
+    pub(crate) relay: Arc<Relay>,
+    /// Whose instances it may talk to.
+    pub(crate) scope: Scope,
     /// What it is granted beside models.
     pub(crate) granted: Arc<Granted>,
     pub(crate) clock: GuestClock,
@@ -77,6 +81,7 @@ pub(crate) struct Blueprint {
     pub(crate) models: crate::llm::Models,
     pub(crate) renderer: Option<Arc<Renderer>>,
     pub(crate) tools: Arc<Toolbox>,
+    pub(crate) relay: Arc<Relay>,
     pub(crate) granted: Arc<Granted>,
 }
 
@@ -122,6 +127,8 @@ impl Blueprint {
             renderer: self.renderer.clone(),
             tools: Arc::clone(&self.tools),
             listener: None,
+            relay: Arc::clone(&self.relay),
+            scope: Scope { app: Arc::clone(&self.app), tenant: account.tenant.name().clone() },
             granted: Arc::clone(&self.granted),
             clock,
             key_value: Budget::new(limits),

@@ -4,8 +4,12 @@
 //! tenant that makes it, and ends with whoever asked for it. What a tool does wrong is an
 //! error for the caller, who lives on.
 
+mod asked;
 pub(crate) mod call;
 mod describe;
+mod exports;
+mod job;
+mod library;
 pub(crate) mod provider;
 pub(crate) mod toolbox;
 
@@ -15,10 +19,11 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
 
 use crate::store::StoreData;
-use bindings::nala::tools::registry::{Event, HostRunning};
-use bindings::nala::tools::types::{Answer, Error, Progress, Tool};
+use bindings::nala::tools::registry::{Event, HostRunning, Request};
+use bindings::nala::tools::types::{Abilities, Answer, Catalogue, Entry, Error, Progress, Question, Refusal, Tool};
 use bindings::nala::tools::{registry, report, types};
 use call::{Next, Running};
+use job::{Job, Said};
 
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
@@ -61,6 +66,20 @@ impl report::Host for StoreData {
         }
         Ok(())
     }
+
+    async fn log(&mut self, entry: Entry) -> Result<()> {
+        if let Some(listener) = &self.listener {
+            listener.log(entry);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, questions: Vec<Question>) -> Result<Result<Vec<String>, Refusal>> {
+        match self.listener.clone() {
+            Some(listener) => Ok(listener.ask(questions).await),
+            None => Ok(Err(Refusal::Unable(Abilities::all()))),
+        }
+    }
 }
 
 impl registry::Host for StoreData {
@@ -68,15 +87,28 @@ impl registry::Host for StoreData {
         Ok(self.tools.list())
     }
 
+    async fn list_library(&mut self) -> Result<Catalogue> {
+        Ok(self.tools.catalogue())
+    }
+
     async fn call(&mut self, name: String, arguments: String) -> Result<Result<Answer, Error>> {
-        match self.tools.start(&name, arguments, self) {
-            Ok(running) => Ok(running.answer().await),
-            Err(error) => Ok(Err(error)),
-        }
+        let job = Job::Call { tool: name, arguments };
+        Ok(match self.tools.start(job, Abilities::empty(), self) {
+            Ok(running) => match running.answer().await {
+                Ok(Said::Answer(answer)) => Ok(answer),
+                Ok(_) => Err(Error::Failed("this was no call of a tool".into())),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        })
     }
 
     async fn start(&mut self, name: String, arguments: String) -> Result<Result<Resource<Running>, Error>> {
-        match self.tools.start(&name, arguments, self) {
+        self.begin(Request::Call((name, arguments)), Abilities::empty()).await
+    }
+
+    async fn begin(&mut self, request: Request, abilities: Abilities) -> Result<Result<Resource<Running>, Error>> {
+        match self.tools.start(request.into(), abilities, self) {
             Ok(running) => Ok(Ok(self.table.push(running)?)),
             Err(error) => Ok(Err(error)),
         }
@@ -103,9 +135,15 @@ impl HostRunning for StoreData {
     async fn next(&mut self, running: Resource<Running>) -> Result<Result<Option<Event>, Error>> {
         Ok(match self.table.get(&running)?.next().await {
             Next::Progress(progress) => Ok(Some(Event::Progress(progress))),
-            Next::Answer(answer) => answer.map(|answer| Some(Event::Answer(answer))),
+            Next::Log(entry) => Ok(Some(Event::Log(entry))),
+            Next::Ask(questions) => Ok(Some(Event::Ask(questions))),
+            Next::Answer(said) => said.map(|said| Some(said.into())),
             Next::Nothing => Ok(None),
         })
+    }
+
+    async fn reply(&mut self, running: Resource<Running>, replies: Vec<String>) -> Result<bool> {
+        Ok(self.table.get(&running)?.reply(replies))
     }
 
     async fn drop(&mut self, running: Resource<Running>) -> Result<()> {

@@ -123,6 +123,12 @@ impl Request {
         let uri = request.path_with_query().unwrap_or_else(|| "/".to_owned());
         let mut this = Self::new(request.method().into(), &uri);
         this.headers = request.headers().entries();
+        // HTTP/2 has no such header, and whoever reads it need not know.
+        if let Some(authority) = request.authority()
+            && this.header("host").is_none()
+        {
+            this.headers.push(("host".to_owned(), authority.into_bytes()));
+        }
         this.body = Body::Incoming(request);
         this
     }
@@ -131,6 +137,11 @@ impl Request {
     #[must_use]
     pub fn method(&self) -> &Method {
         &self.method
+    }
+
+    /// All headers, in the order in which they came. The case of the names is as sent.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
     /// The path, as sent (percent-encoded), without the query.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Chunk, Error, Generation};
-use crate::bindings::wasi::io::poll::poll;
+use wasip2::io::poll::poll;
 
 /// Runs that are generated at the same time, as one iterator over what comes of any
 /// of them, each chunk with its run's place in the list. What holds for the end of a

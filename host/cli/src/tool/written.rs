@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nala_wasm::{Answer, Content, Tool};
+use nala_wasm::{Answer, Body, Content, Contents, Tool};
 use serde_json::{Map, Value, json};
 
 /// What is known of a tool.
@@ -58,7 +58,28 @@ fn content(content: &Content) -> Value {
         Content::Text(text) => json!({ "type": "text", "text": text }),
         Content::Image(one) => media("image", &one.data, &one.mime_type),
         Content::Audio(one) => media("audio", &one.data, &one.mime_type),
+        Content::Resource(one) => json!({ "type": "resource", "resource": contents(one) }),
+        Content::Link(one) => {
+            let mut all = json!({ "type": "resource_link", "uri": one.uri, "name": one.name });
+            for (key, value) in [("description", &one.description), ("mimeType", &one.mime_type)] {
+                if let Some(value) = value {
+                    insert(&mut all, key, json!(value));
+                }
+            }
+            all
+        }
     }
+}
+
+fn contents(contents: &Contents) -> Value {
+    let mut all = match &contents.body {
+        Body::Text(text) => json!({ "uri": contents.uri, "text": text }),
+        Body::Bytes(bytes) => json!({ "uri": contents.uri, "blob": STANDARD.encode(bytes) }),
+    };
+    if let Some(mime_type) = &contents.mime_type {
+        insert(&mut all, "mimeType", json!(mime_type));
+    }
+    all
 }
 
 /// The first sentence of a description.
@@ -78,6 +99,11 @@ pub(super) fn shown(content: &Content) -> String {
     match content {
         Content::Text(text) => plain(text),
         Content::Image(one) | Content::Audio(one) => plain(&format!("[{}, {} bytes]", one.mime_type, one.data.len())),
+        Content::Link(one) => plain(&one.uri),
+        Content::Resource(Contents { uri, body, .. }) => match body {
+            Body::Text(text) => plain(text),
+            Body::Bytes(bytes) => plain(&format!("[{uri}, {} bytes]", bytes.len())),
+        },
     }
 }
 

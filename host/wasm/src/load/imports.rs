@@ -27,6 +27,7 @@ const OFFERED: &[&str] = &[
     "nala:llm@0.1",
     "nala:chat@0.1",
     "nala:tools@0.1",
+    "nala:relay@0.1",
     "wasi:config@0.2.0-rc.1",
     "wasi:config@0.2.0-draft-2024-09-27",
     "wasi:logging@0.1.0-draft",

@@ -1,20 +1,25 @@
 //! A call that goes on, between the tool and whoever waits for it.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::bindings::nala::tools::types::{Answer, Error, Progress};
+use super::asked;
+use super::bindings::nala::tools::types::{Abilities, Entry, Error, Progress, Question, Refusal};
+use super::job::Said;
 use crate::account::Holding;
 use crate::body::GoneGuard;
 use crate::control::RequestControl;
 
 /// What a call came to.
-pub(crate) type Outcome = Result<Answer, Error>;
+pub(crate) type Outcome = Result<Said, Error>;
 
 /// What is to be told next.
 pub(super) enum Next {
     Progress(Progress),
+    Log(Entry),
+    Ask(Vec<Question>),
     Answer(Outcome),
     /// All has been told.
     Nothing,
@@ -28,6 +33,11 @@ pub(super) struct Kept {
 
 /// The longest message that is told of a call's progress, in bytes.
 const LONGEST_MESSAGE: usize = 4096;
+
+/// The most lines of a log that wait for a caller that is behind,
+const MOST_LINES: usize = 64;
+/// and the longest, in bytes.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// What both sides share.
 #[derive(Clone, Default)]
@@ -43,8 +53,29 @@ struct Inner {
 struct State {
     /// The latest that was not told yet.
     progress: Option<Progress>,
+    /// Lines of its log that were not told yet.
+    log: VecDeque<Entry>,
+    asked: Asked,
     answer: Option<Kept>,
     is_told: bool,
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.answer.is_some() || self.is_told
+    }
+}
+
+/// How far questions have got.
+#[derive(Default)]
+enum Asked {
+    #[default]
+    Nothing,
+    /// They were not told yet.
+    New(Vec<Question>),
+    /// So many were told and wait for replies.
+    Told(usize),
+    Replied(Vec<String>),
 }
 
 impl Shared {
@@ -73,7 +104,10 @@ impl Shared {
 
     /// Waits until there is something to be told.
     pub(super) async fn ready(&self) {
-        let is_ready = |state: &mut State| state.is_told || state.progress.is_some() || state.answer.is_some();
+        let is_ready = |state: &mut State| {
+            let is_asked = matches!(state.asked, Asked::New(_));
+            state.is_over() || state.progress.is_some() || !state.log.is_empty() || is_asked
+        };
         self.wait(|state| is_ready(state).then_some(())).await;
     }
 }
@@ -87,9 +121,9 @@ pub struct Running {
 
 impl Running {
     /// A call, and where the tool's side of it tells what comes of it.
-    pub(super) fn begin(control: Arc<RequestControl>) -> (Self, Listener) {
+    pub(super) fn begin(control: Arc<RequestControl>, abilities: Abilities) -> (Self, Listener) {
         let shared = Shared::default();
-        (Self { shared: shared.clone(), _guard: GoneGuard::new(control) }, Listener(shared))
+        (Self { shared: shared.clone(), _guard: GoneGuard::new(control) }, Listener { shared, abilities })
     }
 
     pub(super) fn shared(&self) -> Shared {
@@ -103,6 +137,14 @@ impl Running {
                 if let Some(progress) = state.progress.take() {
                     return Some(Next::Progress(progress));
                 }
+                if let Some(entry) = state.log.pop_front() {
+                    return Some(Next::Log(entry));
+                }
+                if let Asked::New(questions) = &mut state.asked {
+                    let questions = std::mem::take(questions);
+                    state.asked = Asked::Told(questions.len());
+                    return Some(Next::Ask(questions));
+                }
                 if let Some(kept) = state.answer.take() {
                     state.is_told = true;
                     return Some(Next::Answer(kept.outcome));
@@ -110,6 +152,21 @@ impl Running {
                 state.is_told.then_some(Next::Nothing)
             })
             .await
+    }
+
+    /// Replies to what was asked. False: that does not answer it.
+    pub(super) fn reply(&self, replies: Vec<String>) -> bool {
+        let is_object = |reply: &String| asked::is_object(reply);
+        let mut fits = false;
+        self.shared.change(|state| {
+            fits = matches!(state.asked, Asked::Told(wanted) if wanted == replies.len());
+            fits = fits && replies.iter().all(is_object);
+            if fits {
+                state.asked = Asked::Replied(replies);
+            }
+            fits
+        });
+        fits
     }
 
     /// Waits for the answer, whatever is told before. What a tool reports wakes nobody more
@@ -121,17 +178,20 @@ impl Running {
 }
 
 /// Where a tool tells what comes of a call.
-pub(crate) struct Listener(Shared);
+pub(crate) struct Listener {
+    shared: Shared,
+    abilities: Abilities,
+}
 
 impl Listener {
     /// Another way to tell the same one how far the call has got.
     pub(super) fn again(&self) -> Reporter {
-        Reporter(self.0.clone())
+        Reporter { shared: self.shared.clone(), abilities: self.abilities }
     }
 
     /// Ends the call.
     pub(super) fn answer(self, outcome: Outcome, held: Option<Holding>) {
-        self.0.change(|state| {
+        self.shared.change(|state| {
             state.answer = Some(Kept { outcome, _held: held });
             true
         });
@@ -140,8 +200,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            let is_over = state.is_told || state.answer.is_some();
+        self.shared.change(|state| {
+            let is_over = state.is_over();
             if !is_over {
                 let outcome = Err(Error::Failed("the call was given up".into()));
                 state.answer = Some(Kept { outcome, _held: None });
@@ -151,21 +211,67 @@ impl Drop for Listener {
     }
 }
 
-/// Where a tool tells how far a call has got.
-pub(crate) struct Reporter(Shared);
+/// What a tool says to whoever called it.
+#[derive(Clone)]
+pub(crate) struct Reporter {
+    shared: Shared,
+    abilities: Abilities,
+}
 
 impl Reporter {
     pub(super) fn report(&self, mut progress: Progress) {
-        if let Some(message) = &mut progress.message
-            && message.len() > LONGEST_MESSAGE
-        {
-            message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
-            message.shrink_to_fit();
+        if let Some(message) = &mut progress.message {
+            cut(message, LONGEST_MESSAGE);
         }
-        self.0.change(|state| {
-            let is_over = state.answer.is_some() || state.is_told;
-            if is_over { false } else { state.progress.replace(progress).is_none() }
+        self.shared.change(|state| if state.is_over() { false } else { state.progress.replace(progress).is_none() });
+    }
+
+    pub(super) fn log(&self, mut entry: Entry) {
+        if let Some(logger) = &mut entry.logger {
+            cut(logger, LONGEST_MESSAGE);
+        }
+        // What is no JSON, or too much of it, is a text.
+        let is_json = entry.data.len() <= LONGEST_LINE && asked::is_json(&entry.data);
+        if !is_json {
+            cut(&mut entry.data, LONGEST_LINE / 2);
+            entry.data = serde_json::Value::String(entry.data).to_string();
+        }
+        self.shared.change(|state| {
+            if state.is_over() {
+                return false;
+            }
+            if state.log.len() == MOST_LINES {
+                state.log.pop_front();
+            }
+            state.log.push_back(entry);
+            state.log.len() == 1
         });
+    }
+
+    /// Asks, and waits for the replies.
+    pub(super) async fn ask(&self, questions: Vec<Question>) -> Result<Vec<String>, Refusal> {
+        asked::check(&questions, self.abilities)?;
+        self.shared.change(|state| {
+            state.asked = Asked::New(questions);
+            !state.is_over()
+        });
+        let replies = self.shared.wait(|state| match &mut state.asked {
+            Asked::Replied(replies) => Some(std::mem::take(replies)),
+            Asked::Nothing | Asked::New(_) | Asked::Told(_) => None,
+        });
+        let replies = replies.await;
+        self.shared.change(|state| {
+            state.asked = Asked::Nothing;
+            false
+        });
+        Ok(replies)
+    }
+}
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.shrink_to_fit();
     }
 }
 
@@ -183,7 +289,7 @@ mod tests {
             Instant::now() + Duration::from_secs(60),
             Origin::client(Handle::current()),
         ));
-        let (running, listener) = Running::begin(Arc::clone(&control));
+        let (running, listener) = Running::begin(Arc::clone(&control), Abilities::empty());
         (running, listener, control)
     }
 

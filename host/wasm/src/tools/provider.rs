@@ -9,9 +9,11 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::InstancePre;
 
-use super::bindings::nala::tools::types::{Answer, Content, Error, Progress, Tool};
+use super::bindings::nala::tools::types::{Abilities, Answer, Catalogue, Error, Progress, Tool};
 use super::call::{Listener, Next, Running};
-use super::{describe, toolbox};
+use super::exports::Exports;
+use super::job::{Job, Said};
+use super::{describe, library, toolbox};
 use crate::account::{Account, Holding, Place};
 use crate::capabilities::Own;
 use crate::control::{MOST_CALLS, RequestControl};
@@ -26,20 +28,6 @@ use crate::outcome::Outcome;
 use crate::store::{Blueprint, StoreData};
 use crate::threads::{self, GuestThreads, Typical};
 use crate::worker::{self, Life};
-
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
-        world: "nala:tools/tool",
-        imports: { default: async | trappable },
-        exports: { default: async },
-        require_store_data_send: true,
-        with: {
-            "nala:tools/types": crate::tools::bindings::nala::tools::types,
-            "nala:tools/report": crate::tools::bindings::nala::tools::report,
-        },
-    });
-}
 
 /// Gives a component what each tenant has of its own.
 pub trait Owning: Send + Sync + 'static {
@@ -59,9 +47,10 @@ pub(super) struct By {
 /// A component that is a tool, or several, see [`crate::Runtime::load_tools`].
 pub struct Provider {
     blueprint: Blueprint,
-    pre: bindings::ToolPre<StoreData>,
+    exports: Exports,
     metrics: RuntimeMetrics,
     tools: Vec<Tool>,
+    catalogue: Catalogue,
     threads: Arc<GuestThreads>,
     /// Places of all calls.
     room: Arc<Semaphore>,
@@ -78,16 +67,21 @@ impl Provider {
         pre: InstancePre<StoreData>,
         owning: Option<Box<dyn Owning>>,
     ) -> Result<Self, LoadError> {
-        let pre = bindings::ToolPre::new(pre).map_err(|_| no_provider(&blueprint.app))?;
+        let exports = Exports::of(pre).ok_or_else(|| no_provider(&blueprint.app))?;
         let name = blueprint.app.to_string();
         let wrong = |reason: String| LoadError::Tools { name: name.clone(), reason };
-        let tools = ask(&blueprint, &pre).map_err(|error| wrong(format!("it does not tell its tools: {error}")))?;
-        describe::check(&tools).map_err(wrong)?;
+        let told = ask(&blueprint, &exports).map_err(|error| wrong(format!("it does not tell its tools: {error}")))?;
+        let (tools, catalogue) = told;
+        if exports.has_tools() {
+            describe::check(&tools).map_err(wrong)?;
+        }
+        library::check(&catalogue).map_err(wrong)?;
         Ok(Self {
             blueprint,
-            pre,
+            exports,
             metrics: runtime.metrics.clone(),
             tools,
+            catalogue,
             threads: Arc::clone(&runtime.threads),
             room: Arc::clone(&runtime.tool_room),
             typical: Arc::default(),
@@ -98,7 +92,7 @@ impl Provider {
 
     /// Refuses a component that has no tools.
     pub(crate) fn refuse_other(name: &str, pre: &InstancePre<StoreData>) -> Result<(), LoadError> {
-        bindings::ToolPre::new(pre.clone()).map(drop).map_err(|_| no_provider(name))
+        Exports::of(pre.clone()).map(drop).ok_or_else(|| no_provider(name))
     }
 
     /// The component's name.
@@ -111,6 +105,12 @@ impl Provider {
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.tools
+    }
+
+    /// What it says of its resources and prompts.
+    #[must_use]
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 
     /// Calls a tool for the owner of the machine, and tells how far it has got. The calling
@@ -127,21 +127,27 @@ impl Provider {
         toolbox::check_arguments(&arguments)?;
         let deadline = Instant::now() + self.blueprint.limits.wall;
         let by = By { origin: Origin::client(Handle::current()), deadline, calls: Arc::new(Semaphore::new(1)) };
-        let running = self.start(tool, arguments, by, &self.blueprint.account.tenant)?;
+        let job = Job::Call { tool: tool.to_owned(), arguments };
+        let running = self.start(job, Abilities::empty(), by, &self.blueprint.account.tenant)?;
         loop {
             match running.next().await {
                 Next::Progress(progress) => told(progress),
-                Next::Answer(answer) => return answer,
-                Next::Nothing => return Err(Error::Failed("the call ended without an answer".into())),
+                Next::Answer(Ok(Said::Answer(answer))) => return Ok(answer),
+                Next::Answer(Err(error)) => return Err(error),
+                // It is asked nothing, having said that it cannot reply.
+                Next::Log(_) | Next::Ask(_) => {}
+                Next::Nothing | Next::Answer(Ok(_)) => {
+                    return Err(Error::Failed("the call ended without an answer".into()));
+                }
             }
         }
     }
 
-    /// Begins to call a tool on the account of a tenant.
+    /// Begins what is asked on the account of a tenant.
     pub(super) fn start(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: String,
+        job: Job,
+        abilities: Abilities,
         By { origin, deadline, calls }: By,
         tenant: &Arc<Tenant>,
     ) -> Result<Running, Error> {
@@ -158,16 +164,16 @@ impl Provider {
         let seat = Seat {
             _place: account.place(blueprint.limits.handles).map_err(busy)?,
             _of_component: account.component.hold(Stock::Requests, 1).map_err(busy)?,
-            _arguments: account.hold(Stock::HostBytes, arguments.len() as u64).map_err(busy)?,
+            _arguments: account.hold(Stock::HostBytes, job.bytes() as u64).map_err(busy)?,
             _of_request: of_request,
             _room: room,
         };
         account.meter.add(Counter::Requests, 1);
         let deadline = deadline.min(Instant::now() + blueprint.limits.wall);
         let control = Arc::new(RequestControl::of_call(deadline, origin));
-        let (running, listener) = Running::begin(Arc::clone(&control));
+        let (running, listener) = Running::begin(Arc::clone(&control), abilities);
         let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), seat };
-        let task = Box::pin(call.work(tool.to_owned(), arguments, listener));
+        let task = Box::pin(call.work(job, listener));
         let place = threads::Place {
             control,
             typical: Arc::clone(&self.typical),
@@ -213,7 +219,7 @@ const ASKED: Duration = Duration::from_secs(1);
 
 /// Has a component tell its tools, in an instance of its own, on nobody's account and
 /// without models and tools.
-fn ask(blueprint: &Blueprint, pre: &bindings::ToolPre<StoreData>) -> Result<Vec<Tool>, HandleError> {
+fn ask(blueprint: &Blueprint, exports: &Exports) -> Result<(Vec<Tool>, Catalogue), HandleError> {
     let (cpu, wall) = (blueprint.limits.cpu.min(ASKED), blueprint.limits.wall.min(ASKED));
     let nobody = || Tenant::within(nala_tenant::Limits::default());
     let blueprint = &Blueprint {
@@ -227,10 +233,7 @@ fn ask(blueprint: &Blueprint, pre: &bindings::ToolPre<StoreData>) -> Result<Vec<
     let work = async {
         let mut store = blueprint.store(&blueprint.account, None, Arc::clone(&outcome));
         let cpu = Arc::clone(&store.data().cpu);
-        let work = async {
-            let tool = pre.instantiate_async(&mut store).await?;
-            tool.nala_tools_provider().call_describe(&mut store).await
-        };
+        let work = exports.describe(&mut store);
         let told = tokio::time::timeout(blueprint.limits.wall, cpu.follow(work)).await;
         told.map_or(Err(HandleError::WallLimit), |told| told.map_err(|error| HandleError::of(&error, &outcome)))
     };
@@ -266,7 +269,7 @@ struct Call {
 
 impl Call {
     /// Makes an instance, has it answer, and drops it.
-    async fn work(self, tool: String, arguments: String, listener: Listener) {
+    async fn work(self, job: Job, listener: Listener) {
         let Self { provider, blueprint, control, seat } = self;
         let outcome = Arc::clone(&control.outcome);
         let mut store = blueprint.store(&blueprint.account, Some(Arc::clone(&control)), Arc::clone(&outcome));
@@ -275,11 +278,8 @@ impl Call {
         let turns = Arc::clone(&blueprint.models.turns);
         let mut life = Life::new(store, Arc::clone(&control), turns, Arc::clone(&provider.typical));
         let Some((store, alive)) = life.parts() else { return };
-        let guest = async {
-            let instance = provider.pre.instantiate_async(&mut *store).await?;
-            *alive = Some(provider.metrics.instance());
-            instance.nala_tools_provider().call_call(&mut *store, &tool, &arguments).await
-        };
+        let began = || *alive = Some(provider.metrics.instance());
+        let guest = provider.exports.work(store, &job, began);
         let result = tokio::select! {
             // First what the guest has done: it may be all.
             biased;
@@ -289,16 +289,16 @@ impl Call {
         let outcome = match result {
             Ok(answer) => {
                 life.end(&Ok(()));
-                answer.and_then(|answer| check_answer(answer, &provider.tools, &tool, blueprint.limits.call_bytes))
+                answer.and_then(|said| said.checked(&provider.tools, job.name(), blueprint.limits.call_bytes))
             }
             Err(error) => {
                 let why = HandleError::of(&error, &outcome);
                 life.end(&Err(error));
                 // That its caller has dropped it is no fault of its own.
                 if outcome.stopped().is_some() || !control.gone.is_cancelled() {
-                    provider.failed(&blueprint.account, &tool, &why);
+                    provider.failed(&blueprint.account, job.name(), &why);
                 }
-                Err(failure(&tool, &why, &blueprint.limits))
+                Err(failure(job.name(), &why, &blueprint.limits))
             }
         };
         // Room is there again before the answer is.
@@ -312,21 +312,11 @@ impl Call {
 }
 
 /// Takes room for an answer until it is told.
-fn keep(account: &Account, outcome: Result<Answer, Error>) -> Result<(Answer, Holding), Error> {
-    let answer = outcome?;
+fn keep(account: &Account, outcome: Result<Said, Error>) -> Result<(Said, Holding), Error> {
+    let said = outcome?;
     let busy = |error: Exceeded| Error::Busy(format!("there is no room for the answer: {error}"));
-    let held = account.hold(Stock::HostBytes, bytes(&answer) as u64).map_err(busy)?;
-    Ok((answer, held))
-}
-
-/// The bytes of an answer.
-fn bytes(answer: &Answer) -> usize {
-    let length = |content: &Content| match content {
-        Content::Text(text) => text.len(),
-        Content::Image(media) | Content::Audio(media) => media.data.len().saturating_add(media.mime_type.len()),
-    };
-    let structured = answer.structured.as_ref().map_or(0, String::len);
-    answer.content.iter().map(length).fold(structured, usize::saturating_add)
+    let held = account.hold(Stock::HostBytes, said.bytes() as u64).map_err(busy)?;
+    Ok((said, held))
 }
 
 /// In what wasmtime says of a guest that hands over more than it may at once. The error has
@@ -352,31 +342,10 @@ fn failure(tool: &str, error: &HandleError, limits: &Limits) -> Error {
     }
 }
 
-/// Sees to it that an answer is what its tool promised, as far as that can be seen without
-/// running its schema.
-fn check_answer(answer: Answer, tools: &[Tool], tool: &str, most: u32) -> Result<Answer, Error> {
-    let bytes = bytes(&answer);
-    if bytes > most as usize {
-        return Err(Error::Limit(format!(
-            "`{tool}` answered {bytes} bytes; at most {most} are allowed (`call_bytes`)"
-        )));
-    }
-    if let Some(text) = &answer.structured
-        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
-    {
-        return Err(Error::Failed(format!("`{tool}` answered something as JSON that is none: {error}")));
-    }
-    let promises = tools.iter().any(|known| known.name == tool && known.output_schema.is_some());
-    if promises && !answer.is_error && answer.structured.is_none() {
-        return Err(Error::Failed(format!("`{tool}` promises a structured answer, and gave none")));
-    }
-    Ok(answer)
-}
-
 fn no_provider(name: &str) -> LoadError {
     LoadError::MissingExport {
         name: name.to_owned(),
-        wanted: "`nala:tools/provider@0.1.0`",
-        fix: "a tool implements the world `nala:tools/tool`",
+        wanted: "`nala:tools/provider@0.1.0` or `nala:tools/library@0.1.0`",
+        fix: "a tool implements the world `nala:tools/tool`, and what is read `nala:tools/source`",
     }
 }

@@ -6,24 +6,33 @@ use std::sync::Arc;
 use serde::de::IgnoredAny;
 use thiserror::Error;
 
-use super::bindings::nala::tools::types::{Error, Tool};
+use super::bindings::nala::tools::types::{Abilities, Catalogue, Error, Pattern, Subject, Tool};
 use super::call::Running;
+use super::job::Job;
+use super::library;
 use super::provider::{By, Provider};
 use crate::store::StoreData;
 
-/// The tools of several components, for one that may call them.
+/// The tools of several components, and what they have for reading, for one that may
+/// call them.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     providers: Vec<Arc<Provider>>,
-    /// Which one has the tool of a name.
-    by_name: BTreeMap<String, usize>,
+    /// Which one has the tool,
+    tools: BTreeMap<String, usize>,
+    /// the resource,
+    assets: BTreeMap<String, usize>,
+    /// or the prompt of a name.
+    prompts: BTreeMap<String, usize>,
 }
 
-/// Two components have a tool of the same name.
+/// Two components have something of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{first}` and `{second}` both have a tool named `{name}`; whoever may call both could not tell them apart")]
+#[error("`{first}` and `{second}` both have a {kind} named `{name}`; whoever may call both could not tell them apart")]
 pub struct NameTaken {
-    /// The tool.
+    /// What both have: `tool`, `resource` or `prompt`.
+    pub kind: &'static str,
+    /// Its name.
     pub name: String,
     /// Who has it,
     pub first: String,
@@ -32,22 +41,21 @@ pub struct NameTaken {
 }
 
 impl Toolbox {
-    /// The tools of these components.
+    /// The tools of these components, and their resources and prompts.
     ///
     /// # Errors
     /// Two of them have the same name.
     pub fn new(providers: Vec<Arc<Provider>>) -> Result<Self, NameTaken> {
-        let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
-        for (at, provider) in providers.iter().enumerate() {
-            for tool in provider.tools() {
-                let Some(first) = by_name.insert(tool.name.clone(), at).and_then(|first| providers.get(first)) else {
-                    continue;
-                };
-                let (first, second) = (first.name().to_owned(), provider.name().to_owned());
-                return Err(NameTaken { name: tool.name.clone(), first, second });
-            }
-        }
-        Ok(Self { providers, by_name })
+        let tools = |provider: &Provider| provider.tools().iter().map(|tool| tool.name.clone()).collect();
+        let assets = |provider: &Provider| provider.catalogue().assets.iter().map(|asset| asset.uri.clone()).collect();
+        let prompts =
+            |provider: &Provider| provider.catalogue().prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        Ok(Self {
+            tools: by_name("tool", &providers, tools)?,
+            assets: by_name("resource", &providers, assets)?,
+            prompts: by_name("prompt", &providers, prompts)?,
+            providers,
+        })
     }
 
     /// All tools, in the order of the components.
@@ -55,12 +63,22 @@ impl Toolbox {
         self.providers.iter().flat_map(|provider| provider.tools()).cloned().collect()
     }
 
-    /// Begins to call a tool for the request that a guest answers.
-    pub(super) fn start(&self, name: &str, arguments: String, caller: &StoreData) -> Result<Running, Error> {
-        let Some(provider) = self.by_name.get(name).and_then(|at| self.providers.get(*at)) else {
-            return Err(Error::UnknownTool(unknown(name, self.by_name.keys())));
-        };
-        check_arguments(&arguments)?;
+    /// All that can be read, in the same order.
+    pub(super) fn catalogue(&self) -> Catalogue {
+        let all = || self.providers.iter().map(|provider| provider.catalogue());
+        Catalogue {
+            assets: all().flat_map(|one| &one.assets).cloned().collect(),
+            patterns: all().flat_map(|one| &one.patterns).cloned().collect(),
+            prompts: all().flat_map(|one| &one.prompts).cloned().collect(),
+        }
+    }
+
+    /// Begins what is asked for the request that a guest answers.
+    pub(super) fn start(&self, job: Job, abilities: Abilities, caller: &StoreData) -> Result<Running, Error> {
+        let provider = self.provider(&job)?;
+        if let Job::Call { arguments, .. } = &job {
+            check_arguments(arguments)?;
+        }
         // A guest that is still being made calls nobody: its end would be nobody's.
         let Some(request) = &caller.request else {
             return Err(Error::Failed("tools are called while a request is answered, and not before".into()));
@@ -69,8 +87,51 @@ impl Toolbox {
             return Err(Error::Failed("too many calls lie in each other".into()));
         };
         let by = By { origin, deadline: request.deadline, calls: Arc::clone(&request.calls) };
-        provider.start(name, arguments, by, &caller.account.tenant)
+        provider.start(job, abilities, by, &caller.account.tenant)
     }
+
+    /// Who is asked.
+    fn provider(&self, job: &Job) -> Result<&Arc<Provider>, Error> {
+        let find = |kind: &str, all: &BTreeMap<String, usize>, name: &str| {
+            let found = all.get(name).and_then(|at| self.providers.get(*at));
+            found.ok_or_else(|| Error::UnknownTool(unknown(kind, name, all.keys())))
+        };
+        match job {
+            Job::Call { tool, .. } => find("tool", &self.tools, tool),
+            Job::Fill { prompt, .. } => find("prompt", &self.prompts, prompt),
+            Job::Complete { subject: Subject::Prompt(prompt), .. } => find("prompt", &self.prompts, prompt),
+            Job::Complete { subject: Subject::Pattern(template), .. } => self
+                .with_pattern(|pattern| pattern.uri_template == *template)
+                .ok_or_else(|| Error::UnknownTool(format!("there is no URI template {:?}", shortened(template)))),
+            Job::Read { uri } => find("resource", &self.assets, uri).or_else(|error| {
+                // Patterns are only asked where no name is it.
+                self.with_pattern(|pattern| library::fits(&pattern.uri_template, uri)).ok_or(error)
+            }),
+        }
+    }
+
+    fn with_pattern(&self, is_it: impl Fn(&Pattern) -> bool) -> Option<&Arc<Provider>> {
+        self.providers.iter().find(|provider| provider.catalogue().patterns.iter().any(&is_it))
+    }
+}
+
+/// Which component has what.
+fn by_name(
+    kind: &'static str,
+    providers: &[Arc<Provider>],
+    names: impl Fn(&Provider) -> Vec<String>,
+) -> Result<BTreeMap<String, usize>, NameTaken> {
+    let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
+    for (at, provider) in providers.iter().enumerate() {
+        for name in names(provider) {
+            let Some(first) = by_name.insert(name.clone(), at).and_then(|first| providers.get(first)) else {
+                continue;
+            };
+            let (first, second) = (first.name().to_owned(), provider.name().to_owned());
+            return Err(NameTaken { kind, name, first, second });
+        }
+    }
+    Ok(by_name)
 }
 
 /// The longest arguments, in bytes: models write them.
@@ -92,15 +153,19 @@ pub(super) fn check_arguments(arguments: &str) -> Result<(), Error> {
     }
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> String {
+fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a String>) -> String {
     /// More would be no help.
     const SHOWN: usize = 20;
-    let name: String = name.chars().take(200).collect();
+    let name = shortened(name);
     let known: Vec<&str> = known.map(String::as_str).take(SHOWN).collect();
     match known.as_slice() {
-        [] => format!("there is no tool {name:?}: this component may call none"),
-        known => format!("there is no tool {name:?}; there are {}", known.join(", ")),
+        [] => format!("there is no {kind} {name:?}: this component may use none"),
+        known => format!("there is no {kind} {name:?}; there are {}", known.join(", ")),
     }
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(200).collect()
 }
 
 #[cfg(test)]
@@ -131,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_there_is_is_told_to_who_asks_for_something_else() {
-        assert!(unknown("a\n", [].iter()).contains("\"a\\n\": this component may call none"));
-        assert!(unknown("a", ["b".to_owned(), "c".to_owned()].iter()).contains("there are b, c"));
+        assert!(unknown("tool", "a\n", [].iter()).contains("\"a\\n\": this component may use none"));
+        assert!(unknown("tool", "a", ["b".to_owned(), "c".to_owned()].iter()).contains("there are b, c"));
     }
 }

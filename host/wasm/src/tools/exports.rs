@@ -1,0 +1,100 @@
+//! What components export to be asked.
+
+use wasmtime::component::InstancePre;
+use wasmtime::{Result, Store};
+
+use super::bindings::nala::tools::types::{Catalogue, Error, Tool};
+use super::job::{Job, Said};
+use crate::store::StoreData;
+
+mod tool {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
+        world: "nala:tools/tool",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "nala:tools/types": crate::tools::bindings::nala::tools::types,
+            "nala:tools/report": crate::tools::bindings::nala::tools::report,
+        },
+    });
+}
+
+mod source {
+    wasmtime::component::bindgen!({
+        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
+        world: "nala:tools/source",
+        imports: { default: async | trappable },
+        exports: { default: async },
+        require_store_data_send: true,
+        with: {
+            "nala:tools/types": crate::tools::bindings::nala::tools::types,
+            "nala:tools/report": crate::tools::bindings::nala::tools::report,
+        },
+    });
+}
+
+/// The exports of a component that has tools, resources and prompts, or one of them.
+pub(super) struct Exports {
+    tool: Option<tool::ToolPre<StoreData>>,
+    source: Option<source::SourcePre<StoreData>>,
+}
+
+impl Exports {
+    /// None: it has nothing to be asked.
+    pub(super) fn of(pre: InstancePre<StoreData>) -> Option<Self> {
+        let tool = tool::ToolPre::new(pre.clone()).ok();
+        let source = source::SourcePre::new(pre).ok();
+        (tool.is_some() || source.is_some()).then_some(Self { tool, source })
+    }
+
+    /// Whether it has tools.
+    pub(super) fn has_tools(&self) -> bool {
+        self.tool.is_some()
+    }
+
+    /// Has an instance tell what it has.
+    pub(super) async fn describe(&self, store: &mut Store<StoreData>) -> Result<(Vec<Tool>, Catalogue)> {
+        let mut tools = Vec::new();
+        if let Some(pre) = &self.tool {
+            let tool = pre.instantiate_async(&mut *store).await?;
+            tools = tool.nala_tools_provider().call_describe(&mut *store).await?;
+        }
+        let mut catalogue = Catalogue::default();
+        if let Some(pre) = &self.source {
+            let source = pre.instantiate_async(&mut *store).await?;
+            catalogue = source.nala_tools_library().call_describe(&mut *store).await?;
+        }
+        Ok((tools, catalogue))
+    }
+
+    /// Has an instance do what is asked. `began` is told when it is there.
+    pub(super) async fn work(
+        &self,
+        store: &mut Store<StoreData>,
+        job: &Job,
+        began: impl FnOnce(),
+    ) -> Result<Result<Said, Error>> {
+        let nothing = || Ok(Err(Error::UnknownTool(format!("{:?} is not there", job.name()))));
+        if let Job::Call { tool, arguments } = job {
+            let Some(pre) = &self.tool else { return nothing() };
+            let instance = pre.instantiate_async(&mut *store).await?;
+            began();
+            let answer = instance.nala_tools_provider().call_call(store, tool, arguments).await?;
+            return Ok(answer.map(Said::Answer));
+        }
+        let Some(pre) = &self.source else { return nothing() };
+        let instance = pre.instantiate_async(&mut *store).await?;
+        began();
+        let library = instance.nala_tools_library();
+        match job {
+            Job::Call { .. } => nothing(),
+            Job::Read { uri } => Ok(library.call_read(store, uri).await?.map(Said::Contents)),
+            Job::Fill { prompt, arguments } => Ok(library.call_fill(store, prompt, arguments).await?.map(Said::Filled)),
+            Job::Complete { subject, name, beginning } => {
+                Ok(library.call_complete(store, subject, name, beginning).await?.map(Said::Completion))
+            }
+        }
+    }
+}
