@@ -12,7 +12,8 @@ use std::process::Command;
 const TARGET: &str = "wasm32-wasip2";
 
 /// Packages, and the files that Cargo makes of them.
-const CARRIED: [(&str, &str); 2] = [("openai", "openai.wasm"), ("chat-template", "chat_template.wasm")];
+const CARRIED: [(&str, &str); 3] =
+    [("openai", "openai.wasm"), ("chat-template", "chat_template.wasm"), ("mcp", "mcp.wasm")];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let here = PathBuf::from(env("CARGO_MANIFEST_DIR")?);
@@ -20,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let components = root.join("components");
     println!("cargo::rerun-if-changed=build.rs");
     // Not the whole of components/: its target folder changes with each build.
-    for part in ["Cargo.toml", "Cargo.lock", "sdk", "openai", "chat-format", "chat-template"] {
+    for part in ["Cargo.toml", "Cargo.lock", "sdk", "openai", "chat-format", "chat-template", "mcp"] {
         println!("cargo::rerun-if-changed={}", components.join(part).display());
     }
     println!("cargo::rerun-if-changed={}", root.join("wit").display());

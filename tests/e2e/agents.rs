@@ -1,6 +1,7 @@
 //! The agent, with the real model and real tools.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use nala_e2e::guests;
@@ -19,12 +20,35 @@ component = "desk"
 route = "/v1/agents/lab/..."
 component = "lab"
 
+[[trigger.http]]
+route = "/v1/agents/kept/..."
+component = "kept"
+[[trigger.http]]
+route = "/mcp"
+component = "mcp"
+
+[component.mcp]
+source = "nala:mcp"
+[component.mcp.tool.nala]
+tools = ["desk"]
+
 [component.desk]
 source = "agent.wasm"
 ai_models = ["small"]
+environment = { AGENT_TOOL_NAME = "ask_the_desk" }
+[component.desk.tool.nala.limits]
+wall = "60s"
 [component.desk.tool.nala]
 renderer = "nala:chat-template"
 tools = ["clock", "calculator"]
+
+[component.kept]
+source = "agent.wasm"
+ai_models = ["small"]
+key_value_stores = ["default"]
+[component.kept.tool.nala]
+renderer = "nala:chat-template"
+tools = ["tools"]
 
 [component.lab]
 source = "agent.wasm"
@@ -57,8 +81,14 @@ fn serve(folder: &Path) -> Host {
         fs::copy(guests::guest(workspace, guest), folder.join(format!("{guest}.wasm"))).unwrap();
     }
     fs::write(folder.join("spin.toml"), MANIFEST).unwrap();
+    start(folder)
+}
+
+fn start(folder: &Path) -> Host {
+    let (manifest, state) = (folder.join("spin.toml"), folder.join("state"));
     let model = format!("small={}", paths::model().display());
-    Host::start(["up".as_ref(), folder.join("spin.toml").as_os_str(), "--model".as_ref(), model.as_ref()])
+    let state = ["--state-dir".as_ref(), state.as_os_str()];
+    Host::start(["up".as_ref(), manifest.as_os_str(), "--model".as_ref(), model.as_ref()].into_iter().chain(state))
 }
 
 fn ask(host: &Host, agent: &str, job: &Value) -> (u16, String) {
@@ -115,6 +145,7 @@ fn what_is_37_times_43_and_what_time_is_it() {
     let number = |name: &str| end["usage"][name].as_u64().unwrap();
     assert!(number("cached_tokens") > number("computed_tokens"), "{end}");
 
+    as_a_tool(&host, &job);
     for (job, said) in [
         (json!({}), "missing field `input`"),
         (json!({ "input": "" }), "`input` is empty"),
@@ -129,6 +160,66 @@ fn what_is_37_times_43_and_what_time_is_it() {
     assert_eq!(get.status(), 405);
     let job = json!({ "input": "Hello.", "max_steps": 1, "max_tokens": 30, "answer_schema": answer() });
     assert_eq!(run(&host, "desk", &job)["usage"]["turns"], 1);
+}
+
+#[test]
+fn a_run_goes_on_where_it_was_when_the_host_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = serve(folder.path());
+    let echo = |text: &str| first("echo", &json!({ "expression": { "enum": [text] } }));
+    let sleeps = json!({ "tool": "sleeps", "arguments": { "type": "object", "properties": {} } });
+    let job = json!({
+        "input": "Help.", "stream": true, "answer_schema": answer(),
+        "call_first": [echo("one"), echo("two"), sleeps, echo("three"), "final_answer"],
+    });
+    let response = ureq::post(host.url("/v1/agents/kept/runs")).send(job.to_string()).unwrap();
+    let mut data = BufReader::new(response.into_body().into_reader())
+        .lines()
+        .map_while(Result::ok)
+        .filter_map(|line| Some(serde_json::from_str::<Value>(line.strip_prefix("data: ")?).unwrap()));
+    let run = data.next().unwrap()["run"].as_str().unwrap().to_owned();
+    // It is in its third call when the host is killed.
+    let asleep = data.find(|step| step["tool"] == "sleeps").unwrap();
+    assert_eq!(asleep["turn"], 3);
+    drop((host, data));
+    let host = start(folder.path());
+    let resume = json!({ "resume": run });
+    let end = self::run(&host, "kept", &resume);
+    // That call is made again, those before it are not.
+    let calls: Vec<&Value> = end["steps"].as_array().unwrap().iter().filter(|step| step["type"] == "call").collect();
+    assert_eq!(calls.iter().map(|call| call["id"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4], "{end}");
+    assert_eq!((&end["ended"], &end["usage"]["turns"]), (&json!("answered"), &json!(5)), "{end}");
+    // What is over is told again.
+    let again = self::run(&host, "kept", &resume);
+    assert_eq!((&again["answer"], &again["steps"]), (&end["answer"], &json!([])), "{again}");
+    for (job, status) in [
+        (json!({ "resume": "0".repeat(32) }), 404),
+        (json!({ "resume": "../x" }), 400),
+        (json!({ "resume": run, "input": "a" }), 400),
+    ] {
+        assert_eq!(ask(&host, "kept", &job).0, status, "{job}");
+    }
+    assert_eq!(ask(&host, "desk", &resume).0, 503, "it has no store");
+}
+
+/// The same for a client of the Model Context Protocol, and what it is not asked for.
+fn as_a_tool(host: &Host, job: &Value) {
+    let ask = |params: Value| -> Vec<Value> {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        let request = ureq::post(host.url("/mcp")).header("content-type", "application/json");
+        let text = request.send(message.to_string()).unwrap().into_body().read_to_string().unwrap();
+        match serde_json::from_str(&text) {
+            Ok(message) => vec![message],
+            Err(_) => text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect(),
+        }
+    };
+    let meta = json!({ "progressToken": 1 });
+    let said = ask(json!({ "name": "ask_the_desk", "arguments": job, "_meta": meta }));
+    let result = &said.last().unwrap()["result"];
+    assert!(result["structuredContent"]["product"].is_i64(), "{said:?}");
+    assert!(said.iter().any(|message| message["params"]["message"] == "calls calculate"), "{said:?}");
+    let wrong = ask(json!({ "name": "ask_the_desk", "arguments": { "input": "" } }));
+    assert!(wrong[0]["result"]["content"][0]["text"].as_str().unwrap().contains("is empty"), "{wrong:?}");
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod hostile;
 mod interfaces;
 mod limits_table;
 mod made;
+mod mcp;
 mod middleware;
 mod models;
 mod prefix;

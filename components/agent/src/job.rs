@@ -1,11 +1,50 @@
 //! What an agent is asked.
 
 use nala_sdk::Error;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One run.
+/// What a client wants.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// A new run.
+    New(Job),
+    /// One that was begun before, and is kept, to go on.
+    Resume(Resume),
+}
+
+/// See [`Asked::Resume`].
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Resume {
+    /// Its name, as it was told when it was begun.
+    pub(crate) resume: String,
+    /// Whether each step is told as it comes.
+    #[serde(default)]
+    pub(crate) stream: bool,
+}
+
+impl Asked {
+    pub(crate) fn read(body: &[u8]) -> Result<Self, Error> {
+        let is_resumed =
+            serde_json::from_slice::<Map<String, Value>>(body).is_ok_and(|body| body.contains_key("resume"));
+        if !is_resumed {
+            return Job::read(body).map(Self::New);
+        }
+        let refuse = |error| Error::Status(400, format!("send {{\"resume\": \"…\"}} alone or with `stream`: {error}"));
+        serde_json::from_slice(body).map(Self::Resume).map_err(refuse)
+    }
+
+    pub(crate) fn is_streamed(&self) -> bool {
+        match self {
+            Self::New(job) => job.stream,
+            Self::Resume(resume) => resume.stream,
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Job {
     /// What is to be done.
@@ -29,7 +68,7 @@ pub(crate) struct Job {
 }
 
 /// A tool that is called whatever the model thinks of it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum First {
     /// As it likes.
@@ -40,7 +79,7 @@ pub(crate) enum First {
 }
 
 /// See [`First::Within`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Within {
     tool: String,
@@ -96,6 +135,11 @@ mod tests {
         let first = first.unwrap().call_first;
         assert_eq!((first[0].tool(), first[0].arguments().is_none()), ("b", true));
         assert_eq!((first[1].tool(), first[1].arguments().is_some()), ("c", true));
+        let asked = Asked::read(br#"{"resume": "a", "stream": true}"#).unwrap();
+        assert!(asked.is_streamed() && matches!(&asked, Asked::Resume(resume) if resume.resume == "a"));
+        assert!(matches!(Asked::read(br#"{"input": "a"}"#), Ok(Asked::New(_))));
+        let both = Asked::read(br#"{"input": "a", "resume": "b"}"#);
+        assert!(matches!(both, Err(Error::Status(400, why)) if why.contains("unknown field `input`")));
         for (body, said) in [
             ("", "as JSON"),
             ("{}", "missing field `input`"),

@@ -6,12 +6,13 @@ use chat_format::Format;
 use nala_sdk::Error;
 use nala_sdk::chat::{self, Message, Template};
 use nala_sdk::llm::{Model, Session, Token};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::behind;
 use crate::calls::{self, Call};
-use crate::job::{First, Job};
+use crate::job::{Asked, First, Job};
+use crate::record::{Over, Record, RunId};
 use crate::settings::Settings;
 use crate::step::Step;
 use crate::tools::{ANSWER, Tools, answer_of};
@@ -26,7 +27,7 @@ pub(crate) struct End {
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reason {
     /// With its answer.
@@ -39,8 +40,20 @@ pub(crate) enum Reason {
     Time,
 }
 
+impl Reason {
+    /// As it is told.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Steps => "steps",
+            Self::Tokens => "tokens",
+            Self::Time => "time",
+        }
+    }
+}
+
 /// What a run took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     /// Turns of the model.
     turns: u32,
@@ -67,33 +80,61 @@ pub(crate) struct Run {
     tools: Tools,
     shown: Vec<chat::Tool>,
     session: Session,
+    /// All that the session holds.
+    tokens: Vec<Token>,
+    /// Where it is kept, if it is.
+    kept: Option<RunId>,
     turns: Turns,
+    /// How it ended, if it did before.
+    over: Option<Over>,
     /// The tool that the next turn calls, where the model does not choose.
     next: Option<First>,
     usage: Usage,
 }
 
 impl Run {
-    /// Begins. What cannot be done is told before anything is.
-    pub(crate) fn begin(job: Job, settings: &Settings) -> Result<Self, Error> {
+    /// Begins, or begins again where it was. What cannot be done is told before anything is.
+    pub(crate) fn begin(asked: Asked, settings: &Settings) -> Result<Self, Error> {
+        match asked {
+            Asked::New(job) => {
+                let mut run = Self::new(job, Usage::default(), RunId::new(), settings)?;
+                let prompt = run.prompt(settings)?;
+                run.read(&prompt)?;
+                run.keep(None)?;
+                Ok(run)
+            }
+            Asked::Resume(resume) => {
+                let kept = RunId::read(&resume.resume)?;
+                let record = kept.load()?;
+                let tokens = record.tokens();
+                let Record { model, job, usage, end, .. } = record;
+                let mut run = Self::new(job, usage, Some(kept), settings)?;
+                let name = run.model.info().name;
+                if name != model {
+                    return Err(Error::Status(
+                        409,
+                        format!("the run was begun with the model {model}, and this is {name}"),
+                    ));
+                }
+                run.over = end;
+                if run.over.is_none() {
+                    run.take_in(&tokens)?;
+                }
+                Ok(run)
+            }
+        }
+    }
+
+    fn new(job: Job, usage: Usage, kept: Option<RunId>, settings: &Settings) -> Result<Self, Error> {
         let begun = Instant::now();
         let model = Model::open_default()?;
         let tools = Tools::granted(job.answer_schema.as_ref())?;
         tools.check(&job.call_first)?;
-        let template = Template::of(&model);
-        let format = Format::of_template(&template.source);
-        let pieces = chat::render(&chat::Request {
-            template,
-            messages: vec![Message::system(settings.instructions.as_str()), Message::user(job.input.as_str())],
-            tools: tools.shown(),
-            add_generation_prompt: true,
-            extra: None,
-        })?;
-        let prompt = chat::encode(&model, &pieces)?;
+        let format = Format::of_template(&Template::of(&model).source);
         let max_steps = job.max_steps.map_or(settings.max_steps, |own| own.min(settings.max_steps));
-        let next = next(&job, 0, max_steps);
+        let next = next(&job, usage.turns, max_steps);
         let turns = Turns::new(&model, format, &tools, next.as_ref())?;
-        let mut run = Self {
+        Ok(Self {
             begun,
             time: settings.time,
             max_steps,
@@ -101,33 +142,55 @@ impl Run {
             max_tokens: job.max_tokens.map_or(settings.max_tokens, |own| own.min(settings.max_tokens)),
             result_bytes: settings.result_bytes,
             session: Session::open(&model)?,
+            tokens: Vec::new(),
+            kept,
+            over: None,
             shown: tools.shown(),
-            usage: Usage::default(),
+            usage,
             job,
             model,
             format,
             tools,
             turns,
-        };
-        run.read(&prompt)?;
-        Ok(run)
+        })
+    }
+
+    /// What the model reads first.
+    fn prompt(&self, settings: &Settings) -> Result<Vec<Token>, Error> {
+        let pieces = chat::render(&chat::Request {
+            template: Template::of(&self.model),
+            messages: vec![Message::system(settings.instructions.as_str()), Message::user(self.job.input.as_str())],
+            tools: self.shown.clone(),
+            add_generation_prompt: true,
+            extra: None,
+        })?;
+        Ok(chat::encode(&self.model, &pieces)?)
+    }
+
+    /// What the run is called, if it is kept.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.kept.as_ref().map(RunId::as_str)
     }
 
     /// Goes on to its end, and tells each step.
     pub(crate) fn go(mut self, tell: &mut dyn FnMut(&Step) -> Result<(), Error>) -> Result<End, Error> {
+        if let Some(Over { answer, reason }) = self.over.take() {
+            return Ok(End { answer, reason, usage: self.usage });
+        }
         loop {
             let left = self.max_tokens.saturating_sub(self.usage.written_tokens);
             if let Some(reason) = self.over(left) {
-                return Ok(self.end(Value::Null, reason));
+                return self.end(Value::Null, reason);
             }
             let turn = self.turns.take(&self.session, &self.tools, left)?;
             self.usage.turns += 1;
-            self.usage.written_tokens += turn.tokens;
+            self.usage.written_tokens += u32::try_from(turn.tokens.len()).unwrap_or(u32::MAX);
+            self.tokens.extend(turn.tokens);
             let mut calls = Vec::new();
             for (tool, arguments) in turn.calls {
                 if tool == ANSWER {
                     let answer = answer_of(&arguments, self.job.answer_schema.is_some());
-                    return Ok(self.end(answer, Reason::Answered));
+                    return self.end(answer, Reason::Answered);
                 }
                 self.usage.calls += 1;
                 let id = self.usage.calls;
@@ -135,7 +198,7 @@ impl Run {
                 calls.push(Call { id, tool, arguments });
             }
             if turn.is_cut {
-                return Ok(self.end(Value::Null, Reason::Tokens));
+                return self.end(Value::Null, Reason::Tokens);
             }
             let said = match calls.is_empty() {
                 true => vec!["Error: this was no call; call a tool, or final_answer".to_owned()],
@@ -147,6 +210,7 @@ impl Run {
                 self.next = next;
             }
             self.read(&behind::tokens(&self.model, &self.shown, &said)?)?;
+            self.keep(None)?;
         }
     }
 
@@ -163,14 +227,26 @@ impl Run {
     /// Has the model read these, and what its turn begins with.
     fn read(&mut self, tokens: &[Token]) -> Result<(), Error> {
         let prefix = self.model.encode_template(self.turns.prefix())?;
-        let info = self.session.prefill(&[tokens, &prefix].concat())?;
+        self.take_in(&[tokens, &prefix].concat())
+    }
+
+    fn take_in(&mut self, tokens: &[Token]) -> Result<(), Error> {
+        let info = self.session.prefill(tokens)?;
+        self.tokens.extend_from_slice(tokens);
         self.usage.computed_tokens += info.computed;
         self.usage.cached_tokens += info.cached;
         Ok(())
     }
 
-    fn end(&self, answer: Value, reason: Reason) -> End {
-        End { answer, reason, usage: self.usage }
+    fn end(&self, answer: Value, reason: Reason) -> Result<End, Error> {
+        self.keep(Some(Over { answer: answer.clone(), reason }))?;
+        Ok(End { answer, reason, usage: self.usage })
+    }
+
+    /// Keeps what it is now, so that it can go on from here.
+    fn keep(&self, end: Option<Over>) -> Result<(), Error> {
+        let Some(kept) = &self.kept else { return Ok(()) };
+        kept.keep(&Record::new(self.model.info().name, self.job.clone(), &self.tokens, self.usage, end))
     }
 }
 

@@ -15,6 +15,24 @@ pub(crate) struct Settings {
     pub(crate) time: Duration,
     /// The most bytes of a tool's answer that the model reads (`AGENT_RESULT_BYTES`).
     pub(crate) result_bytes: usize,
+    /// What it is called as a tool of others (`AGENT_TOOL_NAME`),
+    pub(crate) tool_name: String,
+    /// and what it does then (`AGENT_TOOL_DESCRIPTION`).
+    pub(crate) tool_description: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            instructions: INSTRUCTIONS.to_owned(),
+            max_steps: 8,
+            max_tokens: 1024,
+            time: Duration::from_secs(60),
+            result_bytes: 4096,
+            tool_name: "run_agent".to_owned(),
+            tool_description: "Has an agent do something with tools of its own, and gives its answer.".to_owned(),
+        }
+    }
 }
 
 const INSTRUCTIONS: &str = "You do what you are asked. Call the tools that help you, and give the answer with \
@@ -33,12 +51,16 @@ impl Settings {
                 _ => Err(format!("{name} is {text:?} in the agent's environment; write a number from 1 on")),
             },
         };
+        let text = |name: &str, default: String| value(name).filter(|text| !text.trim().is_empty()).unwrap_or(default);
+        let default = Self::default();
         Ok(Self {
-            instructions: value("AGENT_INSTRUCTIONS").unwrap_or_else(|| INSTRUCTIONS.to_owned()),
-            max_steps: number("AGENT_MAX_STEPS", 8)?,
-            max_tokens: number("AGENT_MAX_TOKENS", 1024)?,
+            instructions: text("AGENT_INSTRUCTIONS", default.instructions),
+            max_steps: number("AGENT_MAX_STEPS", default.max_steps)?,
+            max_tokens: number("AGENT_MAX_TOKENS", default.max_tokens)?,
             time: Duration::from_secs(number("AGENT_SECONDS", 60)?.into()),
             result_bytes: number("AGENT_RESULT_BYTES", 4096)? as usize,
+            tool_name: text("AGENT_TOOL_NAME", default.tool_name),
+            tool_description: text("AGENT_TOOL_DESCRIPTION", default.tool_description),
         })
     }
 }

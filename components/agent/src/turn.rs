@@ -23,8 +23,8 @@ pub(crate) struct Turns {
 pub(crate) struct Turn {
     /// The names of tools with their arguments, in its order.
     pub(crate) calls: Vec<(String, String)>,
-    /// How many tokens it wrote.
-    pub(crate) tokens: u32,
+    /// The tokens that it wrote.
+    pub(crate) tokens: Vec<Token>,
     /// Whether it was cut off.
     pub(crate) is_cut: bool,
 }
@@ -65,11 +65,11 @@ impl Turns {
         };
         session.constrain(&self.grammar)?;
         let mut parser = Parser::new(self.format, &tools.0, self.prefix());
-        let (mut events, mut tokens, mut is_cut) = (Vec::new(), 0, false);
+        let (mut events, mut tokens, mut is_cut) = (Vec::new(), Vec::new(), false);
         for chunk in session.generate(&options)? {
             let chunk = chunk?;
             parser.push(&chunk.text, &mut events);
-            tokens += u32::try_from(chunk.tokens.len()).unwrap_or(u32::MAX);
+            tokens.extend(chunk.tokens.iter().map(|sampled| sampled.id));
             is_cut |= matches!(chunk.finish, Some(Finish::Length | Finish::ContextFull));
         }
         session.unconstrain()?;

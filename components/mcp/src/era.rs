@@ -62,30 +62,25 @@ pub(crate) enum Era {
 pub(crate) fn is_modern(request: &Request, params: &Map<String, Value>) -> bool {
     let meta = params.get("_meta").and_then(Value::as_object);
     let says = meta.is_some_and(|meta| meta.contains_key(META_VERSION) || meta.contains_key(META_CAPABILITIES));
-    says || request.header(VERSION).is_some_and(|version| !LEGACY.contains(&version) && !is_older(version))
-}
-
-/// Whether it looks like a version before [`MODERN`].
-fn is_older(version: &str) -> bool {
-    version.len() == MODERN.len() && version.starts_with("20") && version < MODERN
+    says || request.header(VERSION) == Some(MODERN)
 }
 
 /// Reads what a request of the protocol without sessions says.
-pub(crate) fn modern(request: &Request, call: &Call) -> Result<Client, Failure> {
+pub(crate) fn modern(headers: Headers<'_>, call: &Call) -> Result<Client, Failure> {
     let missing = |what: &str| Failure::invalid_params(format!("`_meta` lacks `{what}`")).with_status(400);
     let Some(meta) = call.params.get("_meta").and_then(Value::as_object) else {
         return Err(Failure::invalid_params("`params` lacks `_meta`, which says who asks").with_status(400));
     };
     let version = meta.get(META_VERSION).and_then(Value::as_str).ok_or_else(|| missing(META_VERSION))?;
-    check_header(request, VERSION, version)?;
+    headers.check(VERSION, version)?;
     if version != MODERN {
         return Err(Failure::version(version, &[MODERN]));
     }
     let capabilities = meta.get(META_CAPABILITIES).filter(|all| all.is_object());
     let capabilities = capabilities.ok_or_else(|| missing(META_CAPABILITIES))?;
-    check_header(request, METHOD, &call.method)?;
+    headers.check(METHOD, &call.method)?;
     if let Some(name) = named(call) {
-        check_header(request, NAME, name)?;
+        headers.check(NAME, name)?;
     }
     let log = match meta.get(META_LOG_LEVEL) {
         None => None,
@@ -144,14 +139,31 @@ fn named(call: &Call) -> Option<&str> {
     call.params.get(key).and_then(Value::as_str)
 }
 
-/// A header says what the body says.
-pub(crate) fn check_header(request: &Request, name: &str, expected: &str) -> Result<(), Failure> {
-    let Some(value) = request.header(name) else {
-        return Err(Failure::headers(format!("the header `{name}` is missing; the body says {expected:?}")));
-    };
-    match decoded(value).as_deref() == Some(expected) {
-        true => Ok(()),
-        false => Err(Failure::headers(format!("the header `{name}` says {value:?}, and the body {expected:?}"))),
+/// The headers in which a client repeats what the body says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Headers<'a> {
+    /// Those of a request.
+    Of(&'a Request),
+    /// The messages did not come over HTTP, and have none.
+    None,
+}
+
+impl Headers<'_> {
+    /// A header says what the body says.
+    pub(crate) fn check(self, name: &str, expected: &str) -> Result<(), Failure> {
+        let Self::Of(request) = self else { return Ok(()) };
+        let Some(value) = request.header(name) else {
+            return Err(Failure::headers(format!("the header `{name}` is missing; the body says {expected:?}")));
+        };
+        match decoded(value).as_deref() == Some(expected) {
+            true => Ok(()),
+            false => Err(Failure::headers(format!("the header `{name}` says {value:?}, and the body {expected:?}"))),
+        }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn has(self, name: &str) -> bool {
+        matches!(self, Self::Of(request) if request.header(name).is_some())
     }
 }
 
@@ -199,11 +211,12 @@ mod tests {
         let mut asked = json!({ "name": "dä", "_meta": meta(MODERN) });
         asked["_meta"][META_LOG_LEVEL] = json!("warning");
         asked["_meta"]["progressToken"] = json!(7);
-        let client = modern(&request(&headers), &call("tools/call", asked.clone())).unwrap();
+        let client = modern(Headers::Of(&request(&headers)), &call("tools/call", asked.clone())).unwrap();
         assert_eq!((client.era, client.log, client.progress), (Era::Modern, Some(3), Some(json!(7))));
         assert!(client.abilities == Abilities::SAMPLE);
         asked["name"] = json!("other");
-        let refused = modern(&request(&headers), &call("tools/call", asked)).unwrap_err();
+        assert!(modern(Headers::None, &call("tools/call", asked.clone())).is_ok(), "it did not come over HTTP");
+        let refused = modern(Headers::Of(&request(&headers)), &call("tools/call", asked)).unwrap_err();
         assert_eq!((refused.status, refused.code), (400, -32020));
     }
 
@@ -219,7 +232,7 @@ mod tests {
             (&whole[..], json!({ "_meta": meta("v999") }), -32020, "v999"),
             (&[(VERSION, "v999")], json!({ "_meta": meta("v999") }), -32022, "v999"),
         ] {
-            let refused = modern(&request(headers), &call("tools/list", params)).unwrap_err();
+            let refused = modern(Headers::Of(&request(headers)), &call("tools/list", params)).unwrap_err();
             assert!(refused.code == code && refused.status == 400, "{refused:?}");
             assert!(refused.message.contains(said), "{refused:?}");
         }
@@ -227,10 +240,12 @@ mod tests {
 
     #[test]
     fn eras_are_told_apart() {
-        let is = |headers: &[(&str, &str)], params: Value| is_modern(&request(headers), &call("m", params).params);
+        let is = |headers: &[(&str, &str)], params: Value| {
+            is_modern(Headers::Of(&request(headers)), &call("m", params).params)
+        };
         assert!(!is(&[], json!({})));
         assert!(!is(&[(VERSION, "2025-11-25")], json!({ "_meta": { "progressToken": 1 } })));
-        assert!(!is(&[(VERSION, "2025-01-01")], json!({})), "older than all that are known");
+        assert!(!is(&[(VERSION, "2025-01-01")], json!({})), "legacy says that it is not spoken");
         assert!(is(&[(VERSION, MODERN)], json!({})));
         assert!(is(&[], json!({ "_meta": meta(MODERN) })));
     }

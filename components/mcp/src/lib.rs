@@ -23,7 +23,7 @@ mod write;
 use nala_sdk::http::{Method, Request, Response};
 use serde_json::Value;
 
-use crate::era::Era;
+use crate::era::{Era, Headers};
 use crate::methods::Offer;
 use crate::settings::Settings;
 use crate::wire::{Call, Failure, Incoming};
@@ -127,8 +127,9 @@ fn called(head: &Request, call: Call, settings: &Settings) -> Result<Response, F
     if call.method == "initialize" && !is_modern {
         return methods::initialize(&call, &Offer::granted(), settings);
     }
+    let headers = if settings.is_stdio { Headers::None } else { Headers::Of(head) };
     let client = match is_modern {
-        true => era::modern(head, &call)?,
+        true => era::modern(headers, &call)?,
         false => era::legacy(head, &call.params)?,
     };
     let offer = Offer::granted();
@@ -136,7 +137,7 @@ fn called(head: &Request, call: Call, settings: &Settings) -> Result<Response, F
         let tool = call.params.get("name").and_then(Value::as_str).and_then(|name| offer.tool(name));
         let arguments = call.params.get("arguments").and_then(Value::as_object);
         if let (Some(tool), Some(arguments)) = (tool, arguments) {
-            mirrored::check(head, tool, arguments)?;
+            mirrored::check(headers, tool, arguments)?;
         }
     }
     methods::answer(call, client, &offer, settings)

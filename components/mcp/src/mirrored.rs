@@ -1,10 +1,9 @@
 //! Arguments that a client repeats in headers, for whoever routes requests by them.
 
-use nala_sdk::http::Request;
 use nala_sdk::tools::Tool;
 use serde_json::{Map, Value};
 
-use crate::era;
+use crate::era::Headers;
 use crate::wire::Failure;
 
 /// The keyword of a schema that names such a header,
@@ -13,7 +12,7 @@ const KEYWORD: &str = "x-mcp-header";
 const PREFIX: &str = "mcp-param-";
 
 /// Each argument that the tool's schema has a header for is in it as well, and the same.
-pub(crate) fn check(request: &Request, tool: &Tool, arguments: &Map<String, Value>) -> Result<(), Failure> {
+pub(crate) fn check(headers: Headers<'_>, tool: &Tool, arguments: &Map<String, Value>) -> Result<(), Failure> {
     // Most tools have none, and then there is nothing to be read.
     if !tool.input_schema.contains(KEYWORD) {
         return Ok(());
@@ -24,11 +23,11 @@ pub(crate) fn check(request: &Request, tool: &Tool, arguments: &Map<String, Valu
         let Some(suffix) = property.get(KEYWORD).and_then(Value::as_str) else { continue };
         let header = format!("{PREFIX}{}", suffix.to_ascii_lowercase());
         match arguments.get(name) {
-            Some(Value::String(text)) => era::check_header(request, &header, text)?,
+            Some(Value::String(text)) => headers.check(&header, text)?,
             Some(value @ (Value::Number(_) | Value::Bool(_))) => {
-                era::check_header(request, &header, &value.to_string())?;
+                headers.check(&header, &value.to_string())?;
             }
-            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None if request.header(&header).is_some() => {
+            Some(Value::Null | Value::Array(_) | Value::Object(_)) | None if headers.has(&header) => {
                 return Err(Failure::headers(format!(
                     "the header `{header}` is there, and the argument `{name}` is not"
                 )));
@@ -41,7 +40,7 @@ pub(crate) fn check(request: &Request, tool: &Tool, arguments: &Map<String, Valu
 
 #[cfg(test)]
 mod tests {
-    use nala_sdk::http::Method;
+    use nala_sdk::http::{Method, Request};
     use serde_json::json;
 
     use super::*;
@@ -58,7 +57,7 @@ mod tests {
             let request = headers
                 .iter()
                 .fold(Request::new(Method::Post, "/mcp"), |request, (name, value)| request.with_header(name, value));
-            super::check(&request, &tool, arguments.as_object().unwrap())
+            super::check(Headers::Of(&request), &tool, arguments.as_object().unwrap())
         };
         let region = ("Mcp-Param-Region", "=?base64?SGVsbG8=?=");
         assert!(check(&[region], json!({ "region": "Hello", "other": "x" })).is_ok());

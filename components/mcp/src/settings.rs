@@ -10,6 +10,7 @@ const ORIGINS: &str = "MCP_ALLOWED_ORIGINS";
 const RESOURCE: &str = "MCP_RESOURCE";
 const AUTHORIZATION: &str = "MCP_AUTHORIZATION_SERVERS";
 const SCOPES: &str = "MCP_SCOPES";
+const TRANSPORT: &str = "MCP_TRANSPORT";
 
 /// The settings.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     resource: Option<String>,
     authorization: Vec<String>,
     scopes: Vec<String>,
+    /// Whether messages come over standard input: then nothing is repeated in headers.
+    pub(crate) is_stdio: bool,
 }
 
 impl Settings {
@@ -45,6 +48,7 @@ impl Settings {
             resource: text(RESOURCE),
             authorization: list(AUTHORIZATION),
             scopes: list(SCOPES),
+            is_stdio: variable(TRANSPORT).as_deref() == Some("stdio"),
         }
     }
 

@@ -3,6 +3,7 @@
 mod development;
 mod engine;
 mod http;
+mod mcp;
 mod models;
 mod parsers;
 mod registry;
@@ -20,6 +21,7 @@ use nala_tenant::ClassName;
 pub(crate) use self::development::{BuildArgs, CheckArgs, KeyArgs, KeyVerb, NewArgs, NewKeyArgs};
 pub(crate) use self::engine::EngineArgs;
 pub(crate) use self::http::HttpArgs;
+pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::models::{ModelName, ModelsArgs};
 use self::parsers::address;
 pub(crate) use self::registry::{FetchArgs, PullArgs, PushArgs, Runnable};
@@ -78,6 +80,8 @@ pub(crate) enum Verb {
     Model(ModelArgs),
     /// List, look into and call the tools of an application
     Tool(ToolArgs),
+    /// Serve an application's tools by the Model Context Protocol, to a client that starts this
+    Mcp(McpArgs),
     /// Make keys for tenants
     Key(KeyArgs),
     /// Show what this machine has and which defaults are in force

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nala_manifest::source::Builtin;
 use nala_wasm::{Limits, LoadError, Renderer, Runtime, Source};
 
 /// The OpenAI API.
@@ -9,6 +10,16 @@ pub(crate) const OPENAI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/opena
 
 /// Renders the chat templates that models come with.
 pub(crate) const CHAT_TEMPLATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/chat_template.wasm"));
+
+/// Serves tools by the Model Context Protocol.
+pub(crate) const MCP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mcp.wasm"));
+
+/// What a manifest may name as a source.
+pub(crate) const fn bytes(builtin: Builtin) -> &'static [u8] {
+    match builtin {
+        Builtin::Mcp => MCP,
+    }
+}
 
 /// Loads the renderer.
 ///

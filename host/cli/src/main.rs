@@ -17,6 +17,7 @@ mod fetching;
 mod kept;
 mod key;
 mod logging;
+mod mcp;
 mod model;
 mod models;
 mod new;
@@ -67,6 +68,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Key(args) => key::main(&args),
         Verb::Model(args) => model::main(&args, console),
         Verb::Tool(args) => tool::main(&args, console),
+        Verb::Mcp(args) => mcp::main(&args, console),
         Verb::Doctor(args) => doctor::main(&args),
         Verb::Completions(args) => completions::main(&args),
         Verb::Compile(args) => deploy::compile_in_jail(&args),

@@ -12,7 +12,7 @@ use nala_wasm::{Answer, Progress, Provider};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use self::source::Tools;
+pub(crate) use self::source::Tools;
 use crate::args::{OutputFormat, ToolArgs, ToolSourceArgs, ToolVerb};
 use crate::console::{Console, Help};
 

@@ -37,7 +37,7 @@ impl<'w> Wanted<'w> {
     /// [`Error::Reference`].
     pub fn of(source: &'w Source) -> Result<Option<Self>, Error> {
         Ok(match source {
-            Source::Path(_) => None,
+            Source::Path(_) | Source::Builtin(_) => None,
             Source::Url(download) => Some(Self::Url(download)),
             Source::Registry(package) => Some(Self::Package(package)),
             Source::Oci(pinned) => Some(Self::Reference(Reference::parse(pinned.as_str())?)),
@@ -116,6 +116,18 @@ impl Fetcher {
     pub fn new(settings: Settings) -> Self {
         let cache = Cache::new(settings.folder.clone());
         Self { settings, cache }
+    }
+
+    /// Keeps a component that the caller has, so that it is a file like all others.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    pub fn keep(&self, component: &[u8]) -> Result<PathBuf, Error> {
+        let digest = Digest::of(component);
+        match self.cache.find(Kind::Component, &digest)? {
+            Some(path) => Ok(path),
+            None => self.cache.keep(Kind::Component, &digest, component),
+        }
     }
 
     /// The file of what is wanted, out of what is kept or fetched now. `progress` hears of

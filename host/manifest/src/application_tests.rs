@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::source::Source;
+use crate::source::{Builtin, Source};
 use crate::{Clock, Limits, Renderer, Severity, json, plain};
 
 const GOOD: &str = r#"spin_manifest_version = 2
@@ -366,6 +366,15 @@ fn what_is_in_a_registry_is_named_by_its_digest() {
         assert!(diagnostic.to_string().contains(why), "{diagnostic}");
         assert_eq!(diagnostic.line, 21, "{diagnostic}");
     }
+}
+
+#[test]
+fn what_the_host_carries_is_named_by_its_name() {
+    let application = parse(&changed("\"target/openai.wasm\"", "\"nala:mcp\"")).unwrap();
+    let source = &application.component("openai").unwrap().source;
+    assert_eq!((source, source.to_string().as_str()), (&Source::Builtin(Builtin::Mcp), "nala:mcp"));
+    let diagnostic = invalid(&changed("\"target/openai.wasm\"", "\"nala:mpc\""));
+    assert!(diagnostic.to_string().contains("carries no component `nala:mpc`"), "{diagnostic}");
 }
 
 #[test]

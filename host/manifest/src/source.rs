@@ -23,6 +23,25 @@ pub enum Source {
     Registry(Package<Version>),
     /// What is in a registry under a digest. It is Nala's own: Spin takes it for a path.
     Oci(Pinned),
+    /// One that the host carries. It is Nala's own as well.
+    Builtin(Builtin),
+}
+
+/// A component that the host carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// Serves tools by the Model Context Protocol: `nala:mcp`.
+    Mcp,
+}
+
+impl Builtin {
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mcp => "nala:mcp",
+        }
+    }
 }
 
 impl Source {
@@ -31,7 +50,7 @@ impl Source {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
-            Self::Url(_) | Self::Registry(_) | Self::Oci(_) => None,
+            Self::Url(_) | Self::Registry(_) | Self::Oci(_) | Self::Builtin(_) => None,
         }
     }
 }
@@ -43,6 +62,7 @@ impl fmt::Display for Source {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Url(Download { url, .. }) => f.write_str(url),
             Self::Oci(pinned) => f.write_str(pinned.as_str()),
+            Self::Builtin(builtin) => f.write_str(builtin.name()),
             Self::Registry(Package { registry, package, version }) => {
                 write!(f, "{package}@{version} of ")?;
                 match registry {
@@ -134,14 +154,19 @@ fn digit(ascii: u8) -> Result<u8, InvalidDigest> {
 
 /// What a source in a registry begins with.
 const OCI: &str = "oci://";
+/// What a component of the host's own begins with.
+const BUILTIN: &str = "nala:";
 
 /// Reads a `source`; paths start at `base`.
 pub(crate) fn read(node: Node<'_>, base: &Path) -> Option<Source> {
     if node.is_text() {
         let text = node.full_text()?;
-        return match text.starts_with(OCI) {
-            true => pinned(node, text).map(Source::Oci),
-            false => Some(Source::Path(base.join(text))),
+        return match () {
+            () if text.starts_with(OCI) => pinned(node, text).map(Source::Oci),
+            () if text == Builtin::Mcp.name() => Some(Source::Builtin(Builtin::Mcp)),
+            () if text.starts_with(BUILTIN) => node
+                .fail(format!("the host carries no component `{text}`"), "write \"nala:mcp\", or the path of a file"),
+            () => Some(Source::Path(base.join(text))),
         };
     }
     if !node.is_table() {

@@ -48,6 +48,14 @@ pub enum HandleError {
 }
 
 impl HandleError {
+    /// Whether it was the guest's own doing.
+    pub(crate) fn is_fault(&self) -> bool {
+        match self {
+            Self::Trap { .. } | Self::CpuLimit | Self::MemoryLimit | Self::WallLimit | Self::NoResponse { .. } => true,
+            Self::Tenant(_) | Self::AtCapacity => false,
+        }
+    }
+
     /// What happened and what can be done, for the client.
     #[must_use]
     pub fn message(&self) -> String {

@@ -21,6 +21,7 @@ use crate::error::{HandleError, RETRY};
 use crate::load::LoadError;
 use crate::outbound::Origin;
 use crate::outcome::Outcome;
+use crate::setback::Setback;
 use crate::store::{Blueprint, StoreData};
 use crate::threads::{self, GuestThreads};
 use crate::worker::Instances;
@@ -56,7 +57,8 @@ pub struct Instantiation {
 impl App {
     pub(crate) fn new(runtime: &Runtime, blueprint: Blueprint, pre: ProxyPre<StoreData>) -> Result<Self, LoadError> {
         let metrics = runtime.metrics.clone();
-        let instances = Arc::new(Instances { blueprint, pre, metrics, typical: Arc::default() });
+        let (typical, setback) = (Arc::default(), Setback::default());
+        let instances = Arc::new(Instances { blueprint, pre, metrics, typical, setback });
         let (room, threads) = (Arc::clone(&runtime.room), Arc::clone(&runtime.threads));
         Ok(Self { instances, room, threads, admission_wait: runtime.config.admission_wait })
     }
@@ -74,8 +76,8 @@ impl App {
     pub fn of(&self, tenant: Arc<Tenant>, own: Own) -> Self {
         let Instances { blueprint, pre, metrics, .. } = &*self.instances;
         let blueprint = blueprint.of(tenant, own);
-        let instances =
-            Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone(), typical: Arc::default() });
+        let (typical, setback) = (Arc::default(), Setback::default());
+        let instances = Arc::new(Instances { blueprint, pre: again(pre), metrics: metrics.clone(), typical, setback });
         Self { instances, ..self.clone() }
     }
 
@@ -89,6 +91,7 @@ impl App {
     ///
     /// Dropping the future, or the response's body before its end, ends the
     /// instance and frees all it holds, even while the guest spins or waits.
+    /// Faults of the guest that come too fast after each other are told later.
     ///
     /// # Errors
     /// See [`HandleError`].
@@ -105,6 +108,9 @@ impl App {
                 tracing::warn!(app = &*state.blueprint.app, %error, "a request got no response");
                 state.metrics.ended(error.kind());
                 state.blueprint.account.meter.add(Counter::Errors, 1);
+                if error.is_fault() {
+                    tokio::time::sleep(state.setback.failed(Instant::now())).await;
+                }
             }
         }
         result

@@ -36,6 +36,7 @@ mod outbound;
 mod outcome;
 mod relay;
 mod secret;
+mod setback;
 mod spin_llm;
 mod stdio;
 mod store;

@@ -10,6 +10,7 @@ mod describe;
 mod exports;
 mod job;
 mod library;
+mod plain;
 pub(crate) mod provider;
 pub(crate) mod toolbox;
 

@@ -15,6 +15,7 @@ use crate::control::{End, RequestControl};
 use crate::error::HandleError;
 use crate::metrics::{Alive, RuntimeMetrics};
 use crate::outcome::{Outcome, Stopped};
+use crate::setback::Setback;
 use crate::store::{Blueprint, StoreData};
 use crate::threads::Typical;
 use crate::turns::Turns;
@@ -29,6 +30,8 @@ pub(crate) struct Instances {
     pub(crate) metrics: RuntimeMetrics,
     /// What its requests take.
     pub(crate) typical: Arc<Typical>,
+    /// How often it failed lately.
+    pub(crate) setback: Setback,
 }
 
 impl Instances {

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use nala_fetch::{Error, Fetcher, Wanted};
+use nala_manifest::source::Source;
 use nala_manifest::{Application, Diagnostic};
 
 use super::code::Fetched;
 use super::composing::called;
 use crate::args::FetchArgs;
+use crate::builtin;
 use crate::console::Console;
 use crate::fetching;
 
@@ -29,8 +31,11 @@ impl Remote {
     pub(crate) fn fetch_all(&self, application: &Application) -> (Fetched, Vec<Diagnostic>) {
         let (mut fetched, mut missing) = (Fetched::default(), Vec::new());
         for (id, component) in &application.components {
-            let wanted = Wanted::of(&component.source);
-            match self.fetch(wanted, &component.source.to_string()) {
+            let found = match &component.source {
+                Source::Builtin(builtin) => self.fetcher.keep(builtin::bytes(*builtin)).map(Some),
+                source => self.fetch(Wanted::of(source), &source.to_string()),
+            };
+            match found {
                 Ok(path) => fetched.components.extend(path.map(|path| (id.clone(), path))),
                 Err(error) => {
                     let what = format!("component `{id}` cannot be fetched: {error}");

@@ -18,7 +18,8 @@ use crate::serve::{self, Preparing};
 use crate::services::Services;
 
 /// Tools that are loaded.
-pub(super) struct Tools {
+pub(crate) struct Tools {
+    runtime: Runtime,
     providers: Vec<Arc<Provider>>,
     /// What is known of each component.
     facts: BTreeMap<String, Value>,
@@ -31,7 +32,7 @@ impl Tools {
     ///
     /// # Errors
     /// Whatever keeps them from being called, and that there are none.
-    pub(super) fn load(args: &ToolSourceArgs, console: Console) -> anyhow::Result<Self> {
+    pub(crate) fn load(args: &ToolSourceArgs, console: Console) -> anyhow::Result<Self> {
         let cache = serve::cache(&args.code);
         let runtime = Runtime::new(RuntimeConfig { cache: cache.clone(), ..RuntimeConfig::default() })?;
         if args.from.extension().is_some_and(|extension| extension == "wasm") {
@@ -39,7 +40,7 @@ impl Tools {
         }
         let loader = Loader::new(&args.engine, &args.models, console)?;
         let services = Services::open(args.state_dir.as_deref(), Networks::default(), &mut Registry::default())?;
-        let preparing = Preparing { runtime, loader, console, cache, services };
+        let preparing = Preparing { runtime: runtime.clone(), loader, console, cache, services };
         let chosen =
             Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };
         let described = Described::read(&args.from, &chosen, console)?;
@@ -54,7 +55,7 @@ impl Tools {
         let facts = |provider: &Arc<Provider>| Ok((provider.name().to_owned(), loading.facts(provider.name())?));
         let facts = providers.iter().map(facts).collect::<anyhow::Result<_>>()?;
         drop(loading);
-        Ok(Self { providers, facts, _described: Some(described) })
+        Ok(Self { runtime, providers, facts, _described: Some(described) })
     }
 
     /// Those of a file, which is granted nothing.
@@ -64,7 +65,22 @@ impl Tools {
         let grant = Grant { limits: Limits::tool(), ..Grant::default() };
         let provider = runtime.load_tools(&compiled, grant, None).map_err(|error| component::explain(error, None))?;
         let facts = json!({ "imports": compiled.imports().collect::<Vec<_>>() });
-        Ok(Self { providers: vec![Arc::new(provider)], facts: BTreeMap::from([(name, facts)]), _described: None })
+        Ok(Self {
+            runtime: runtime.clone(),
+            providers: vec![Arc::new(provider)],
+            facts: BTreeMap::from([(name, facts)]),
+            _described: None,
+        })
+    }
+
+    /// What they run in.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The components that have them.
+    pub(crate) fn providers(&self) -> &[Arc<Provider>] {
+        &self.providers
     }
 
     /// All of them.

@@ -5,6 +5,7 @@ use wasmtime::{Result, Store};
 
 use super::bindings::nala::tools::types::{Catalogue, Error, Tool};
 use super::job::{Job, Said};
+use super::plain::Plain;
 use crate::store::StoreData;
 
 mod tool {
@@ -39,23 +40,29 @@ mod source {
 pub(super) struct Exports {
     tool: Option<tool::ToolPre<StoreData>>,
     source: Option<source::SourcePre<StoreData>>,
+    /// Its other exports, where it has neither.
+    plain: Option<Plain>,
 }
 
 impl Exports {
     /// None: it has nothing to be asked.
     pub(super) fn of(pre: InstancePre<StoreData>) -> Option<Self> {
         let tool = tool::ToolPre::new(pre.clone()).ok();
-        let source = source::SourcePre::new(pre).ok();
-        (tool.is_some() || source.is_some()).then_some(Self { tool, source })
+        let source = source::SourcePre::new(pre.clone()).ok();
+        let plain = if tool.is_none() && source.is_none() { Plain::of(pre) } else { None };
+        (tool.is_some() || source.is_some() || plain.is_some()).then_some(Self { tool, source, plain })
     }
 
     /// Whether it has tools.
     pub(super) fn has_tools(&self) -> bool {
-        self.tool.is_some()
+        self.tool.is_some() || self.plain.is_some()
     }
 
     /// Has an instance tell what it has.
     pub(super) async fn describe(&self, store: &mut Store<StoreData>) -> Result<(Vec<Tool>, Catalogue)> {
+        if let Some(plain) = &self.plain {
+            return Ok((plain.tools(), Catalogue::default()));
+        }
         let mut tools = Vec::new();
         if let Some(pre) = &self.tool {
             let tool = pre.instantiate_async(&mut *store).await?;
@@ -77,6 +84,10 @@ impl Exports {
         began: impl FnOnce(),
     ) -> Result<Result<Said, Error>> {
         let nothing = || Ok(Err(Error::UnknownTool(format!("{:?} is not there", job.name()))));
+        if let (Job::Call { tool, arguments }, Some(plain)) = (job, &self.plain) {
+            let answer = plain.call(store, tool, arguments, began).await?;
+            return Ok(answer.map(Said::Answer));
+        }
         if let Job::Call { tool, arguments } = job {
             let Some(pre) = &self.tool else { return nothing() };
             let instance = pre.instantiate_async(&mut *store).await?;

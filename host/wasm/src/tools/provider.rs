@@ -345,7 +345,7 @@ fn failure(tool: &str, error: &HandleError, limits: &Limits) -> Error {
 fn no_provider(name: &str) -> LoadError {
     LoadError::MissingExport {
         name: name.to_owned(),
-        wanted: "`nala:tools/provider@0.1.0` or `nala:tools/library@0.1.0`",
+        wanted: "`nala:tools/provider@0.1.0`, `nala:tools/library@0.1.0` or a function of values",
         fix: "a tool implements the world `nala:tools/tool`, and what is read `nala:tools/source`",
     }
 }

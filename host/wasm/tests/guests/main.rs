@@ -14,6 +14,7 @@ mod model_limits;
 mod models;
 mod nn;
 mod outbound;
+mod plain;
 mod renderer;
 mod spin_llm;
 mod steps;
