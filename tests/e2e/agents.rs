@@ -67,7 +67,7 @@ source = "tool_calculator.wasm"
 source = "tools.wasm"
 [component.tools.tool.nala.limits]
 cpu = "200ms"
-wall = "20s"
+wall = "5s"
 memory = "32MiB"
 "#;
 

@@ -21,6 +21,7 @@ mod clients;
 mod conformance;
 mod dependencies;
 mod deploying;
+mod examples;
 mod granted;
 mod hang_up;
 mod hostile;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::behind;
 use crate::calls::{self, Call};
-use crate::job::{Asked, First, Job};
+use crate::job::{Asked, First, Job, Resume};
 use crate::record::{Over, Record, RunId};
 use crate::settings::Settings;
 use crate::step::Step;
@@ -80,8 +80,10 @@ pub(crate) struct Run {
     tools: Tools,
     shown: Vec<chat::Tool>,
     session: Session,
-    /// All that the session holds.
+    /// All that the session holds, but for what the next turn begins with.
     tokens: Vec<Token>,
+    /// That beginning.
+    prefix: Vec<Token>,
     /// Where it is kept, if it is.
     kept: Option<RunId>,
     turns: Turns,
@@ -96,33 +98,39 @@ impl Run {
     /// Begins, or begins again where it was. What cannot be done is told before anything is.
     pub(crate) fn begin(asked: Asked, settings: &Settings) -> Result<Self, Error> {
         match asked {
-            Asked::New(job) => {
-                let mut run = Self::new(job, Usage::default(), RunId::new(), settings)?;
-                let prompt = run.prompt(settings)?;
-                run.read(&prompt)?;
-                run.keep(None)?;
-                Ok(run)
-            }
-            Asked::Resume(resume) => {
-                let kept = RunId::read(&resume.resume)?;
-                let record = kept.load()?;
-                let tokens = record.tokens();
-                let Record { model, job, usage, end, .. } = record;
-                let mut run = Self::new(job, usage, Some(kept), settings)?;
-                let name = run.model.info().name;
-                if name != model {
-                    return Err(Error::Status(
-                        409,
-                        format!("the run was begun with the model {model}, and this is {name}"),
-                    ));
-                }
-                run.over = end;
-                if run.over.is_none() {
-                    run.take_in(&tokens)?;
-                }
-                Ok(run)
-            }
+            Asked::New(job) => Self::first(job, RunId::new(), settings),
+            Asked::Resume(resume) => Self::again(&resume, settings),
         }
+    }
+
+    /// One that nobody can have go on: it is told no name.
+    pub(crate) fn unnamed(job: Job, settings: &Settings) -> Result<Self, Error> {
+        Self::first(job, None, settings)
+    }
+
+    fn first(job: Job, kept: Option<RunId>, settings: &Settings) -> Result<Self, Error> {
+        let mut run = Self::new(job, Usage::default(), kept, settings)?;
+        let prompt = run.prompt(settings)?;
+        run.read(&prompt)?;
+        run.keep(None);
+        Ok(run)
+    }
+
+    fn again(resume: &Resume, settings: &Settings) -> Result<Self, Error> {
+        let kept = RunId::read(&resume.resume)?;
+        let record = kept.load()?;
+        let tokens = record.tokens();
+        let Record { model, job, usage, end, .. } = record;
+        let mut run = Self::new(job, usage, Some(kept), settings)?;
+        let name = run.model.info().name;
+        if name != model {
+            return Err(Error::Status(409, format!("the run was begun with the model {model}, and this is {name}")));
+        }
+        run.over = end;
+        if run.over.is_none() {
+            run.read(&tokens)?;
+        }
+        Ok(run)
     }
 
     fn new(job: Job, usage: Usage, kept: Option<RunId>, settings: &Settings) -> Result<Self, Error> {
@@ -143,6 +151,7 @@ impl Run {
             result_bytes: settings.result_bytes,
             session: Session::open(&model)?,
             tokens: Vec::new(),
+            prefix: Vec::new(),
             kept,
             over: None,
             shown: tools.shown(),
@@ -185,6 +194,7 @@ impl Run {
             let turn = self.turns.take(&self.session, &self.tools, left)?;
             self.usage.turns += 1;
             self.usage.written_tokens += u32::try_from(turn.tokens.len()).unwrap_or(u32::MAX);
+            self.tokens.append(&mut self.prefix);
             self.tokens.extend(turn.tokens);
             let mut calls = Vec::new();
             for (tool, arguments) in turn.calls {
@@ -210,7 +220,7 @@ impl Run {
                 self.next = next;
             }
             self.read(&behind::tokens(&self.model, &self.shown, &said)?)?;
-            self.keep(None)?;
+            self.keep(None);
         }
     }
 
@@ -227,26 +237,32 @@ impl Run {
     /// Has the model read these, and what its turn begins with.
     fn read(&mut self, tokens: &[Token]) -> Result<(), Error> {
         let prefix = self.model.encode_template(self.turns.prefix())?;
-        self.take_in(&[tokens, &prefix].concat())
-    }
-
-    fn take_in(&mut self, tokens: &[Token]) -> Result<(), Error> {
-        let info = self.session.prefill(tokens)?;
+        let info = self.session.prefill(&[tokens, &prefix].concat())?;
         self.tokens.extend_from_slice(tokens);
+        self.prefix = prefix;
         self.usage.computed_tokens += info.computed;
         self.usage.cached_tokens += info.cached;
         Ok(())
     }
 
-    fn end(&self, answer: Value, reason: Reason) -> Result<End, Error> {
-        self.keep(Some(Over { answer: answer.clone(), reason }))?;
+    fn end(&mut self, answer: Value, reason: Reason) -> Result<End, Error> {
+        // With more time it can go on.
+        if reason != Reason::Time {
+            self.keep(Some(Over { answer: answer.clone(), reason }));
+        }
         Ok(End { answer, reason, usage: self.usage })
     }
 
-    /// Keeps what it is now, so that it can go on from here.
-    fn keep(&self, end: Option<Over>) -> Result<(), Error> {
-        let Some(kept) = &self.kept else { return Ok(()) };
-        kept.keep(&Record::new(self.model.info().name, self.job.clone(), &self.tokens, self.usage, end))
+    /// Keeps what it is now, so that it can go on from here. One that cannot be kept goes on
+    /// all the same, and says so in the log.
+    fn keep(&mut self, end: Option<Over>) {
+        let Some(kept) = &self.kept else { return };
+        let tokens = if end.is_some() { &[] } else { self.tokens.as_slice() };
+        let record = Record::new(self.model.info().name, self.job.clone(), tokens, self.usage, end);
+        if let Err(error) = kept.keep(&record) {
+            eprintln!("{error}; it goes on without being kept");
+            self.kept = None;
+        }
     }
 }
 

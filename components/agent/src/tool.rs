@@ -5,7 +5,7 @@ use nala_sdk::Error as SdkError;
 use nala_sdk::tools::{self, Answer, Error, Tool};
 use serde_json::Value;
 
-use crate::job::{Asked, Job};
+use crate::job::Job;
 use crate::run::Run;
 use crate::settings::Settings;
 use crate::step::Step;
@@ -35,7 +35,7 @@ pub(crate) fn call(_name: &str, arguments: &str) -> Result<Answer, Error> {
     let settings = Settings::of_environment().map_err(Error::Failed)?;
     let job = Job::read(arguments.as_bytes()).map_err(|error| Error::InvalidArguments(error.to_string()))?;
     let is_structured = job.answer_schema.is_some();
-    let run = Run::begin(Asked::New(job), &settings).map_err(failed)?;
+    let run = Run::unnamed(job, &settings).map_err(failed)?;
     let mut calls = 0.0;
     let end = run.go(&mut |step| {
         if let Step::Call { tool, .. } = step {

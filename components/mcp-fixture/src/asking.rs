@@ -34,7 +34,7 @@ pub(crate) fn ask(questions: &[Question]) -> Result<Vec<Value>, Error> {
     match tools::ask(questions) {
         Ok(replies) => Ok(replies.iter().map(|reply| serde_json::from_str(reply).unwrap_or_default()).collect()),
         Err(Refusal::Unable(abilities)) => Err(Error::Needs(abilities)),
-        Err(Refusal::Invalid(why)) => Err(Error::Failed(why)),
+        Err(Refusal::Invalid(why) | Refusal::Failed(why)) => Err(Error::Failed(why)),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::wire::{Call, Failure};
 use crate::write;
 
 /// For how long a client may think about a question.
-const GOOD_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const GOOD_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// The keys of the parameters.
 const RESPONSES: &str = "inputResponses";

@@ -7,7 +7,7 @@
 use nala_sdk::http::Request;
 use nala_sdk::relay;
 use nala_sdk::tools::Abilities;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use crate::wire::{Call, Failure};
 use crate::write;
@@ -161,6 +161,18 @@ impl Headers<'_> {
         }
     }
 
+    /// The same for a number, which can be written in several ways.
+    pub(crate) fn check_number(self, name: &str, expected: &Number) -> Result<(), Failure> {
+        let Self::Of(request) = self else { return Ok(()) };
+        let value = request.header(name).and_then(decoded).and_then(|text| text.parse::<Number>().ok());
+        let is_whole = |number: &Number| number.is_i64() || number.is_u64();
+        let is_same = value.as_ref().is_some_and(|value| match is_whole(value) && is_whole(expected) {
+            true => value == expected,
+            false => value.as_f64() == expected.as_f64(),
+        });
+        if is_same { Ok(()) } else { self.check(name, &expected.to_string()) }
+    }
+
     /// Whether there is one.
     pub(crate) fn has(self, name: &str) -> bool {
         matches!(self, Self::Of(request) if request.header(name).is_some())
@@ -240,9 +252,7 @@ mod tests {
 
     #[test]
     fn eras_are_told_apart() {
-        let is = |headers: &[(&str, &str)], params: Value| {
-            is_modern(Headers::Of(&request(headers)), &call("m", params).params)
-        };
+        let is = |headers: &[(&str, &str)], params: Value| is_modern(&request(headers), &call("m", params).params);
         assert!(!is(&[], json!({})));
         assert!(!is(&[(VERSION, "2025-11-25")], json!({ "_meta": { "progressToken": 1 } })));
         assert!(!is(&[(VERSION, "2025-01-01")], json!({})), "legacy says that it is not spoken");

@@ -10,6 +10,7 @@
 //! ```
 
 mod ask;
+mod batch;
 mod era;
 mod finish;
 mod methods;
@@ -78,17 +79,22 @@ fn answer(request: Request, settings: &Settings) -> Response {
         return refused;
     }
     let head = head(&request);
-    let message = match request.bytes_up_to(LONGEST) {
-        Ok(body) => wire::read(&body),
-        Err(error) => Err(Failure::invalid_request(error.to_string()).with_status(413)),
-    };
-    match message {
+    match request.bytes_up_to(LONGEST) {
+        Ok(body) if batch::is_one(&head, &body) => batch::answer(&body, |body| one(&head, body, settings)),
+        Ok(body) => one(&head, &body, settings),
+        Err(error) => Failure::invalid_request(error.to_string()).with_status(413).response(&Value::Null),
+    }
+}
+
+/// Answers a message.
+fn one(head: &Request, body: &[u8], settings: &Settings) -> Response {
+    match wire::read(body) {
         Ok(Incoming::Request(call)) => {
             let id = call.id.clone();
-            called(&head, call, settings).unwrap_or_else(|failure| failure.response(&id))
+            called(head, call, settings).unwrap_or_else(|failure| failure.response(&id))
         }
-        Ok(Incoming::Notification { method, params }) => told(&head, &method, &params),
-        Ok(Incoming::Reply { id, outcome }) => replied(&head, &id, outcome),
+        Ok(Incoming::Notification { method, params }) => told(head, &method, &params),
+        Ok(Incoming::Reply { id, outcome }) => replied(head, &id, outcome),
         Err(failure) => failure.response(&Value::Null),
     }
 }
@@ -136,7 +142,7 @@ fn called(head: &Request, call: Call, settings: &Settings) -> Result<Response, F
     if is_modern && call.method == "tools/call" {
         let tool = call.params.get("name").and_then(Value::as_str).and_then(|name| offer.tool(name));
         let arguments = call.params.get("arguments").and_then(Value::as_object);
-        if let (Some(tool), Some(arguments)) = (tool, arguments) {
+        if let Some(tool) = tool {
             mirrored::check(headers, tool, arguments)?;
         }
     }
@@ -145,6 +151,10 @@ fn called(head: &Request, call: Call, settings: &Settings) -> Result<Response, F
 
 /// The session of a message that wants no answer.
 fn session(head: &Request) -> Result<Option<String>, Response> {
+    if era::is_modern(head, &serde_json::Map::new()) {
+        let why = "nobody is asked anything by a message of its own in this version of the protocol";
+        return Err(Failure::invalid_request(why).response(&Value::Null));
+    }
     match era::legacy(head, &serde_json::Map::new()) {
         Ok(client) => Ok(match client.era {
             Era::Legacy { session } => session,
@@ -171,10 +181,10 @@ fn told(head: &Request, method: &str, params: &serde_json::Map<String, Value>) -
 
 fn replied(head: &Request, id: &Value, outcome: Result<Value, Value>) -> Response {
     match session(head) {
-        Ok(Some(session)) => {
-            run::deliver(&session, id, outcome);
-            Response::empty(202)
-        }
+        Ok(Some(session)) => match run::deliver(&session, id, outcome) {
+            Ok(()) => Response::empty(202),
+            Err(failure) => failure.response(&Value::Null),
+        },
         Ok(None) => Failure::invalid_request("nobody was asked anything without a session").response(&Value::Null),
         Err(refused) => refused,
     }

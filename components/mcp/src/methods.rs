@@ -88,7 +88,12 @@ pub(crate) fn answer(call: Call, client: Client, offer: &Offer, settings: &Setti
         _ => match listed(&call, offer)? {
             Some(list) => (list, Keep::List),
             None => {
-                let request = asked(&call, offer)?;
+                // In a session, a status of 404 would say that it is gone.
+                let status = if client.era == Era::Modern { 404 } else { 200 };
+                let request = asked(&call, offer).map_err(|failure| match failure.status {
+                    404 => failure.with_status(status),
+                    _ => failure,
+                })?;
                 return run::respond(call, client, &request);
             }
         },

@@ -63,9 +63,15 @@ pub(crate) fn respond(call: Call, client: Client, request: &tools::Request) -> R
         Era::Modern => None,
         Era::Legacy { session } => session.as_ref().and_then(|session| address(session, &call.id)),
     };
-    let can_ask = client.era == Era::Modern || address.is_some();
+    // Values for a parameter are told at once, or not at all.
+    let can_ask = match (&client.era, request) {
+        (_, tools::Request::Complete(_)) => false,
+        (Era::Modern, _) => true,
+        (Era::Legacy { .. }, _) => address.is_some(),
+    };
     let abilities = if can_ask { client.abilities } else { tools::Abilities::empty() };
-    let running = match tools::begin(request, abilities) {
+    let hears = if client.log.is_some() { tools::Abilities::HEAR_LOG } else { tools::Abilities::empty() };
+    let running = match tools::begin(request, abilities | hears) {
         Ok(running) => running,
         Err(error) => {
             let result = finish.failed(&error)?;
@@ -118,15 +124,29 @@ fn question_id(id: &Value, number: usize) -> String {
     format!("{number} {id}")
 }
 
-/// Takes a client's reply to where it is waited for.
-pub(crate) fn deliver(session: &str, id: &Value, outcome: Result<Value, Value>) {
-    let Some((number, of)) = id.as_str().and_then(|id| id.split_once(' ')) else { return };
-    let Ok(of) = serde_json::from_str::<Value>(of) else { return };
-    let reply = outcome.unwrap_or_else(|error| json!({ "error": error }));
-    let reply = if reply.is_object() { reply } else { json!({ "error": "a result is an object" }) };
-    if let (Some(address), Ok(number)) = (address(session, &of), number.parse::<usize>()) {
+/// Takes a client's reply to where it is waited for, if it is.
+pub(crate) fn deliver(session: &str, id: &Value, outcome: Result<Value, Value>) -> Result<(), Failure> {
+    let Some((number, of)) = id.as_str().and_then(|id| id.split_once(' ')) else { return Ok(()) };
+    let Ok(of) = serde_json::from_str::<Value>(of) else { return Ok(()) };
+    let message = |number: usize| match outcome {
+        Ok(reply) if reply.is_object() => json!({ "number": number, "reply": reply }),
+        Ok(_) => json!({ "number": number, "failed": "the client's result is no object" }),
+        Err(error) => {
+            let why = error.get("message").and_then(Value::as_str).unwrap_or("the client did not say why");
+            json!({ "number": number, "failed": why })
+        }
+    };
+    let (Some(address), Ok(number)) = (address(session, &of), number.parse::<usize>()) else { return Ok(()) };
+    match relay::send(&address, &message(number).to_string()) {
         // Nobody waits for it any more: nothing is to be done about that.
-        let _ = relay::send(&address, &json!({ "number": number, "reply": reply }).to_string());
+        Ok(()) | Err(relay::Error::UnknownAddress) => Ok(()),
+        Err(relay::Error::Full) => {
+            let why = "the reply is too long, or too many are waiting";
+            let failed = json!({ "number": number, "failed": why });
+            // It is short, so that there is room for it if there is for anything.
+            let _ = relay::send(&address, &failed.to_string());
+            Err(Failure::invalid_request(why).with_status(413))
+        }
     }
 }
 
@@ -150,15 +170,16 @@ impl Run {
             let all: Vec<_> = [Some(&running), inbox.as_ref(), Some(&patience)].into_iter().flatten().collect();
             let ready = poll(&all);
             let is_ready = |at: usize| ready.iter().any(|index| usize::try_from(*index) == Ok(at));
-            if is_ready(0) {
-                if let Some(step) = self.event() {
-                    return step;
-                }
-            } else if self.inbox.is_some() && is_ready(1) {
-                if self.message() {
-                    return Step::Cancelled;
-                }
-            } else {
+            // A component that says much does not keep its client from ending it.
+            if self.inbox.is_some() && is_ready(1) && self.message() {
+                return Step::Cancelled;
+            }
+            if is_ready(0)
+                && let Some(step) = self.event()
+            {
+                return step;
+            }
+            if is_ready(all.len() - 1) {
                 return Step::Nothing;
             }
         }
@@ -199,7 +220,7 @@ impl Run {
                 let required = self.finish.identified(self.known.required(questions));
                 return Some(Step::End(wire::result(&self.call.id, &required)));
             };
-            self.running.reply(&replies);
+            self.running.reply(Ok(&replies));
             return None;
         }
         let first = self.questions;
@@ -224,15 +245,18 @@ impl Run {
             return true;
         }
         let number = message.get("number").and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-        let (Some(number), Some(reply), Some((first, replies))) = (number, message.get("reply"), &mut self.asked)
-        else {
+        let (Some(number), Some((first, replies))) = (number, &mut self.asked) else { return false };
+        let Some(slot) = number.checked_sub(*first).and_then(|at| replies.get_mut(at)) else { return false };
+        if let Some(why) = message.get("failed").and_then(Value::as_str) {
+            self.running.reply(Err(why));
+            self.asked = None;
             return false;
-        };
-        if let Some(slot) = number.checked_sub(*first).and_then(|at| replies.get_mut(at)) {
+        }
+        if let Some(reply) = message.get("reply") {
             slot.get_or_insert_with(|| reply.to_string());
         }
         if let Some(all) = replies.iter().cloned().collect::<Option<Vec<String>>>() {
-            self.running.reply(&all);
+            self.running.reply(Ok(&all));
             self.asked = None;
         }
         false

@@ -61,6 +61,7 @@ impl Settings {
     /// name an address of this machine has that name as `Host`, and any page has its own
     /// `Origin`.
     pub(crate) fn check(&self, host: Option<&str>, origin: Option<&str>) -> Result<(), String> {
+        let asked = host;
         if let Some(host) = host
             && !allows(&self.hosts, host)
         {
@@ -69,7 +70,11 @@ impl Settings {
         if let Some(origin) = origin {
             let host = origin.split_once("://").map_or("", |(_, host)| host);
             let is_named = self.origins.iter().any(|known| known == "*" || known.eq_ignore_ascii_case(origin));
-            let is_here = self.origins.is_empty() && allows(&self.hosts, host);
+            // Where any host is served, a page has to be of the one that it asks.
+            let is_any = self.hosts.iter().any(|known| known == "*");
+            let is_its_own = |asked: &str| asked.eq_ignore_ascii_case(host);
+            let is_host = if is_any { asked.is_some_and(is_its_own) } else { allows(&self.hosts, host) };
+            let is_here = self.origins.is_empty() && is_host;
             if !is_named && !is_here {
                 return Err(format!("`Origin: {}` may not use this; {ORIGINS} can name it", shortened(origin)));
             }
@@ -157,6 +162,8 @@ mod tests {
         assert!(named.check(Some("localhost"), None).is_err());
         assert!(named.check(Some("mcp.example"), Some("https://mcp.example")).is_err(), "origins are named");
         assert!(settings("*", "").check(Some("any.example"), Some("https://any.example")).is_ok());
+        assert!(settings("*", "").check(Some("any.example"), Some("https://evil.example")).is_err());
+        assert!(settings("*", "").check(None, Some("https://evil.example")).is_err());
         assert!(settings("*", "*").check(Some("a"), Some("null")).is_ok());
     }
 

@@ -90,13 +90,18 @@ impl Failure {
         Self { status, ..self }
     }
 
-    /// The message that says so. An id is null where it could not be read.
+    /// The message that says so. Where the id could not be read there is none: the protocol
+    /// has it so, other than JSON-RPC, which has null.
     pub(crate) fn json(&self, id: &Value) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let (Value::Object(error), Some(data)) = (&mut error, &self.data) {
             error.insert("data".to_owned(), data.clone());
         }
-        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+        let mut message = json!({ "jsonrpc": "2.0", "error": error });
+        if let (Value::Object(message), false) = (&mut message, id.is_null()) {
+            message.insert("id".to_owned(), id.clone());
+        }
+        message
     }
 
     /// The same as a whole response.

@@ -16,7 +16,7 @@ use crate::console::Console;
 use crate::tool::Tools;
 
 /// The longest message that is read, in bytes; the component takes no longer ones either.
-const LONGEST: usize = 8 << 20;
+const LONGEST: usize = 4 << 20;
 
 /// What the component is told of how it is reached.
 const TRANSPORT: (&str, &str) = ("MCP_TRANSPORT", "stdio");

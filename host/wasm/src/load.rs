@@ -59,6 +59,9 @@ pub struct Grant {
     pub limits: Limits,
     /// What all its requests together may use. Nothing bounds it unless it is said.
     pub shared_limits: SharedLimits,
+    /// The application that it is a part of: components of the same name in others are not
+    /// the same.
+    pub application: String,
     /// Whom it works for, if not for the one owner of the machine.
     pub tenant: Option<Arc<Tenant>>,
     /// Environment, variables, files and what else is granted.
@@ -324,6 +327,7 @@ impl Runtime {
             renderer: grant.renderer,
             tools: grant.tools,
             relay: Arc::clone(&self.relay),
+            application: grant.application.into(),
             granted: Arc::new(granted),
         })
     }

@@ -21,6 +21,7 @@ use seal::Seal;
 /// Whose instances may talk to each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scope {
+    pub(crate) application: Arc<str>,
     pub(crate) app: Arc<str>,
     pub(crate) tenant: TenantName,
 }

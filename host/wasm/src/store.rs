@@ -82,6 +82,8 @@ pub(crate) struct Blueprint {
     pub(crate) renderer: Option<Arc<Renderer>>,
     pub(crate) tools: Arc<Toolbox>,
     pub(crate) relay: Arc<Relay>,
+    /// The application that it is a part of.
+    pub(crate) application: Arc<str>,
     pub(crate) granted: Arc<Granted>,
 }
 
@@ -128,7 +130,11 @@ impl Blueprint {
             tools: Arc::clone(&self.tools),
             listener: None,
             relay: Arc::clone(&self.relay),
-            scope: Scope { app: Arc::clone(&self.app), tenant: account.tenant.name().clone() },
+            scope: Scope {
+                application: Arc::clone(&self.application),
+                app: Arc::clone(&self.app),
+                tenant: account.tenant.name().clone(),
+            },
             granted: Arc::clone(&self.granted),
             clock,
             key_value: Budget::new(limits),

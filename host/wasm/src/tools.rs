@@ -143,7 +143,7 @@ impl HostRunning for StoreData {
         })
     }
 
-    async fn reply(&mut self, running: Resource<Running>, replies: Vec<String>) -> Result<bool> {
+    async fn reply(&mut self, running: Resource<Running>, replies: Result<Vec<String>, String>) -> Result<bool> {
         Ok(self.table.get(&running)?.reply(replies))
     }
 

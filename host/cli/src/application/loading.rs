@@ -289,6 +289,7 @@ impl<'a> Loading<'a> {
             limits: limits::of_request(defaults, &component.limits),
             shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
             capabilities: self.described.capabilities(component)?,
+            application: self.application.name.clone(),
             tenant: None,
         })
     }

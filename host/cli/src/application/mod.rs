@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use nala_engine::ModelPool;
+use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, Diagnostic, HttpTrigger, variables};
 use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES};
 use tempfile::TempDir;
@@ -117,6 +118,10 @@ impl Described {
             if component.clock == Some(Clock::Exact) {
                 let what = format!("{}: an application that is sent has coarse clocks", component.place);
                 return Err(Help { what, help: "leave out `clock`".to_owned() }.into());
+            }
+            if let Source::Builtin(builtin) = component.source {
+                let what = format!("{}: an application that is sent has components of its own", component.place);
+                return Err(Help { what, help: format!("send a component in place of `{}`", builtin.name()) }.into());
             }
             if !sources.contains_key(id) {
                 let what = format!("the component `{id}` of the manifest was not sent");

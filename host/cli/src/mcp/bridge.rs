@@ -45,8 +45,8 @@ impl Bridge {
     pub(super) async fn take(&self, line: &[u8]) {
         let message = Message::read(line);
         if let Some(request) = &message.cancels {
-            let requests = self.inner.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(request) = requests.get(request) {
+            let mut requests = self.inner.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(request) = requests.remove(request) {
                 request.abort();
             }
             return;

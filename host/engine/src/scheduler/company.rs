@@ -184,7 +184,7 @@ impl Spare {
         }
         let tokens = f64::from(prompts);
         let fits = tokens * self.stretch * bare / (took.as_secs_f64() - bare).max(f64::MIN_POSITIVE);
-        if prompts == 1 && (fits < 1.0 || self.tokens < 1.0) {
+        if prompts == 1 && self.tokens <= 1.0 && (fits < 1.0 || self.tokens < 1.0) {
             let tokens = if fits < 1.0 { self.tokens.min(1.0) * RARER } else { self.tokens * BACK };
             self.tokens = tokens.clamp(FEWEST, 1.0);
             return;

@@ -129,7 +129,7 @@ mod tests {
     use crate::account::Account;
 
     fn scope(app: &str, tenant: &Tenant) -> Scope {
-        Scope { app: app.into(), tenant: tenant.name().clone() }
+        Scope { application: "x".into(), app: app.into(), tenant: tenant.name().clone() }
     }
 
     #[tokio::test]

@@ -34,7 +34,7 @@ impl Seal {
 /// All that is sealed, each part behind its length, so that none can pass for another.
 fn framed(text: &str, about: &str, scope: &Scope) -> Vec<u8> {
     let mut all = Vec::new();
-    for part in [&*scope.app, scope.tenant.as_str(), about, text] {
+    for part in [&*scope.application, &*scope.app, scope.tenant.as_str(), about, text] {
         all.extend_from_slice(&(part.len() as u64).to_le_bytes());
         all.extend_from_slice(part.as_bytes());
     }
@@ -49,13 +49,20 @@ mod tests {
 
     #[test]
     fn what_was_sealed_opens_for_whom_and_what_it_was_sealed_for() {
-        let scope = |app: &str| Scope { app: app.into(), tenant: Tenant::within(Limits::default()).name().clone() };
+        let of = |application: &str, app: &str| Scope {
+            application: application.into(),
+            app: app.into(),
+            tenant: Tenant::within(Limits::default()).name().clone(),
+        };
+        let scope = |app| of("x", app);
         let seal = Seal::new().unwrap();
         let sealed = seal.close("{\"a\": \"ß\"}", "state", &scope("a"));
         assert!(sealed.bytes().all(|byte| byte.is_ascii_graphic()), "{sealed}");
         assert_eq!(seal.open(&sealed, "state", &scope("a")).unwrap(), "{\"a\": \"ß\"}");
         assert_eq!(seal.open(&sealed, "stat", &scope("a")), None);
         assert_eq!(seal.open(&sealed, "state", &scope("b")), None, "of another component");
+        assert_eq!(seal.open(&sealed, "state", &of("y", "a")), None, "of one of that name in another application");
+        assert_eq!(seal.open(&sealed, "state", &of("", "xa")), None);
         assert_eq!(Seal::new().unwrap().open(&sealed, "state", &scope("a")), None, "by somebody else");
         let other = seal.close("{\"a\": \"b\"}", "state", &scope("a"));
         let mixed = format!("{}.{}", other.split_once('.').unwrap().0, sealed.split_once('.').unwrap().1);

@@ -6,8 +6,8 @@ use super::bindings::nala::tools::types::{Abilities, Inquiry, Question, Refusal}
 
 /// Questions at a time.
 const MOST: usize = 16;
-/// The longest of them, in bytes.
-const LONGEST: usize = 256 << 10;
+/// What all of them have, in bytes at the most.
+pub(super) const MOST_BYTES: usize = 64 << 10;
 /// The longest name of one, in bytes.
 const LONGEST_KEY: usize = 256;
 
@@ -20,6 +20,10 @@ pub(super) fn check(questions: &[Question], abilities: Abilities) -> Result<(), 
             questions.len()
         ));
     }
+    let length = |question: &Question| question.key.len().saturating_add(question.parameters.len());
+    if questions.iter().map(length).fold(0, usize::saturating_add) > MOST_BYTES {
+        return invalid(format!("the questions have more than {MOST_BYTES} bytes"));
+    }
     let mut lacking = Abilities::empty();
     for (at, Question { key, kind, parameters }) in questions.iter().enumerate() {
         if key.is_empty() || key.len() > LONGEST_KEY {
@@ -28,8 +32,8 @@ pub(super) fn check(questions: &[Question], abilities: Abilities) -> Result<(), 
         if questions.iter().take(at).any(|other| other.key == *key) {
             return invalid(format!("two questions have the key {key:?}"));
         }
-        if parameters.len() > LONGEST || !is_object(parameters) {
-            return invalid(format!("what {key:?} asks is no JSON object, or has more than {LONGEST} bytes"));
+        if !is_object(parameters) {
+            return invalid(format!("what {key:?} asks is no JSON object"));
         }
         let needs = needed(*kind, parameters);
         lacking |= needs & !abilities;

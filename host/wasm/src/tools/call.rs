@@ -34,10 +34,10 @@ pub(super) struct Kept {
 /// The longest message that is told of a call's progress, in bytes.
 const LONGEST_MESSAGE: usize = 4096;
 
-/// The most lines of a log that wait for a caller that is behind,
-const MOST_LINES: usize = 64;
-/// and the longest, in bytes.
-const LONGEST_LINE: usize = 64 << 10;
+/// The bytes of a log that wait for a caller that is behind. A line that is longer is cut.
+const MOST_LOG: usize = 64 << 10;
+/// What all of it takes that is said while a call goes on: the log, questions and a report.
+pub(super) const MOST_SAID: u64 = (MOST_LOG + asked::MOST_BYTES + LONGEST_MESSAGE) as u64;
 
 /// What both sides share.
 #[derive(Clone, Default)]
@@ -47,6 +47,8 @@ pub(super) struct Shared(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     changed: Notify,
+    /// Room for what is said while the call goes on, however long that is kept.
+    _talk: Option<Holding>,
 }
 
 #[derive(Default)]
@@ -75,7 +77,7 @@ enum Asked {
     New(Vec<Question>),
     /// So many were told and wait for replies.
     Told(usize),
-    Replied(Vec<String>),
+    Replied(Result<Vec<String>, String>),
 }
 
 impl Shared {
@@ -121,8 +123,8 @@ pub struct Running {
 
 impl Running {
     /// A call, and where the tool's side of it tells what comes of it.
-    pub(super) fn begin(control: Arc<RequestControl>, abilities: Abilities) -> (Self, Listener) {
-        let shared = Shared::default();
+    pub(super) fn begin(control: Arc<RequestControl>, abilities: Abilities, talk: Option<Holding>) -> (Self, Listener) {
+        let shared = Shared(Arc::new(Inner { _talk: talk, ..Inner::default() }));
         (Self { shared: shared.clone(), _guard: GoneGuard::new(control) }, Listener { shared, abilities })
     }
 
@@ -155,12 +157,18 @@ impl Running {
     }
 
     /// Replies to what was asked. False: that does not answer it.
-    pub(super) fn reply(&self, replies: Vec<String>) -> bool {
+    pub(super) fn reply(&self, mut replies: Result<Vec<String>, String>) -> bool {
         let is_object = |reply: &String| asked::is_object(reply);
+        if let Err(why) = &mut replies {
+            cut(why, LONGEST_MESSAGE);
+        }
         let mut fits = false;
         self.shared.change(|state| {
-            fits = matches!(state.asked, Asked::Told(wanted) if wanted == replies.len());
-            fits = fits && replies.iter().all(is_object);
+            fits = match (&state.asked, &replies) {
+                (Asked::Told(wanted), Ok(replies)) => *wanted == replies.len() && replies.iter().all(is_object),
+                (Asked::Told(_), Err(_)) => true,
+                (Asked::Nothing | Asked::New(_) | Asked::Replied(_), _) => false,
+            };
             if fits {
                 state.asked = Asked::Replied(replies);
             }
@@ -227,23 +235,28 @@ impl Reporter {
     }
 
     pub(super) fn log(&self, mut entry: Entry) {
+        if !self.abilities.contains(Abilities::HEAR_LOG) {
+            return;
+        }
         if let Some(logger) = &mut entry.logger {
             cut(logger, LONGEST_MESSAGE);
         }
         // What is no JSON, or too much of it, is a text.
-        let is_json = entry.data.len() <= LONGEST_LINE && asked::is_json(&entry.data);
+        let most = MOST_LOG - LONGEST_MESSAGE;
+        let is_json = entry.data.len() <= most && asked::is_json(&entry.data);
         if !is_json {
-            cut(&mut entry.data, LONGEST_LINE / 2);
+            // A character can take six when it is written as JSON.
+            cut(&mut entry.data, most / 8);
             entry.data = serde_json::Value::String(entry.data).to_string();
         }
         self.shared.change(|state| {
             if state.is_over() {
                 return false;
             }
-            if state.log.len() == MOST_LINES {
+            state.log.push_back(entry);
+            while state.log.len() > 1 && state.log.iter().map(bytes).sum::<usize>() > MOST_LOG {
                 state.log.pop_front();
             }
-            state.log.push_back(entry);
             state.log.len() == 1
         });
     }
@@ -256,7 +269,7 @@ impl Reporter {
             !state.is_over()
         });
         let replies = self.shared.wait(|state| match &mut state.asked {
-            Asked::Replied(replies) => Some(std::mem::take(replies)),
+            Asked::Replied(replies) => Some(std::mem::replace(replies, Ok(Vec::new()))),
             Asked::Nothing | Asked::New(_) | Asked::Told(_) => None,
         });
         let replies = replies.await;
@@ -264,8 +277,13 @@ impl Reporter {
             state.asked = Asked::Nothing;
             false
         });
-        Ok(replies)
+        replies.map_err(Refusal::Failed)
     }
+}
+
+/// What a line takes.
+fn bytes(entry: &Entry) -> usize {
+    size_of::<Entry>() + entry.data.len() + entry.logger.as_ref().map_or(0, String::len)
 }
 
 fn cut(text: &mut String, most: usize) {
@@ -281,6 +299,7 @@ mod tests {
 
     use tokio::runtime::Handle;
 
+    use super::super::bindings::nala::tools::types::{Inquiry, Severity};
     use super::*;
     use crate::outbound::Origin;
 
@@ -289,7 +308,7 @@ mod tests {
             Instant::now() + Duration::from_secs(60),
             Origin::client(Handle::current()),
         ));
-        let (running, listener) = Running::begin(Arc::clone(&control), Abilities::empty());
+        let (running, listener) = Running::begin(Arc::clone(&control), Abilities::all(), None);
         (running, listener, control)
     }
 
@@ -352,6 +371,45 @@ mod tests {
         let (outcome, ()) = futures::join!(counted, tell);
         assert!(matches!(outcome, Err(Error::Busy(_))));
         assert!(polls < 1100, "{polls}: join polls both as often as it is polled itself");
+    }
+
+    #[tokio::test]
+    async fn a_log_that_nobody_reads_has_an_end() {
+        let (running, listener, _) = begin();
+        let reporter = listener.again();
+        let entry = |data: &str| Entry { severity: Severity::Info, logger: None, data: data.into() };
+        for n in 0..10_000 {
+            reporter.log(entry(&n.to_string()));
+            reporter.log(entry(&"\0".repeat(100_000)));
+        }
+        reporter.log(entry("[1]"));
+        let state = running.shared.0.state.lock().unwrap();
+        assert!(state.log.iter().map(bytes).sum::<usize>() <= MOST_LOG && state.log.len() >= 2, "{}", state.log.len());
+        assert_eq!(state.log.back().unwrap().data, "[1]");
+    }
+
+    #[tokio::test]
+    async fn a_question_is_replied_to_once() {
+        let (running, listener, _) = begin();
+        let reporter = listener.again();
+        assert!(!running.reply(Ok(vec![])), "nothing was asked");
+        let question = || Question { key: "a".into(), kind: Inquiry::Roots, parameters: "{}".into() };
+        let reply = async {
+            let Next::Ask(asked) = running.next().await else { panic!("a question") };
+            assert_eq!(asked.len(), 1);
+            for wrong in [vec![], vec!["{}".into(), "{}".into()], vec!["[]".into()], vec!["{".into()]] {
+                assert!(!running.reply(Ok(wrong)));
+            }
+            assert!(running.reply(Ok(vec!["{\"a\": 1}".into()])) && !running.reply(Ok(vec!["{}".into()])));
+        };
+        let (replies, ()) = tokio::join!(reporter.ask(vec![question()]), reply);
+        assert_eq!(replies.unwrap(), ["{\"a\": 1}"]);
+        let refuse = async {
+            assert!(matches!(running.next().await, Next::Ask(_)));
+            assert!(running.reply(Err("no".into())));
+        };
+        let (replies, ()) = tokio::join!(reporter.ask(vec![question()]), refuse);
+        assert!(matches!(replies, Err(Refusal::Failed(why)) if why == "no"));
     }
 
     #[tokio::test]

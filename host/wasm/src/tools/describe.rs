@@ -41,7 +41,7 @@ pub(super) fn check(tools: &[Tool]) -> Result<(), String> {
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+pub(super) fn check_name(name: &str) -> Result<(), String> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_allowed) {
         let name: String = name.chars().take(LONGEST_NAME).collect();

@@ -58,6 +58,11 @@ impl Exports {
         self.tool.is_some() || self.plain.is_some()
     }
 
+    /// What the host makes of arguments beside their text, in bytes at the most.
+    pub(super) fn lowered(&self, most: u32) -> u64 {
+        if self.plain.is_some() { most.into() } else { 0 }
+    }
+
     /// Has an instance tell what it has.
     pub(super) async fn describe(&self, store: &mut Store<StoreData>) -> Result<(Vec<Tool>, Catalogue)> {
         if let Some(plain) = &self.plain {

@@ -76,14 +76,35 @@ fn bounded<'a>(mut texts: impl Iterator<Item = &'a String>, most: usize) -> Resu
 }
 
 /// Whether a URI is one of a pattern: variables in braces stand for anything but a slash.
+///
+/// Each part of the pattern is taken where it comes first, which takes time in proportion
+/// to the URI: what a variable could have beyond that would have a slash in it where this
+/// has one behind.
 pub(super) fn fits(template: &str, uri: &str) -> bool {
-    let Some((before, rest)) = template.split_once('{') else { return template == uri };
-    let Some(uri) = uri.strip_prefix(before) else { return false };
-    let Some((_, after)) = rest.split_once('}') else { return false };
-    let end = uri.find('/').unwrap_or(uri.len());
-    // As much as it can be, so that what follows a variable may be in it as well.
-    let ends = (1..=end).rev().filter(|end| uri.is_char_boundary(*end));
-    ends.filter_map(|end| uri.get(end..)).any(|rest| fits(after, rest))
+    let Some((before, mut pattern)) = template.split_once('{') else { return template == uri };
+    let Some(mut rest) = uri.strip_prefix(before).filter(|_| uri.len() <= LONGEST_NAME) else { return false };
+    loop {
+        // Behind a brace: a variable, and a part that is as it is.
+        let Some((_, after)) = pattern.split_once('}') else { return false };
+        let (part, next) = match after.split_once('{') {
+            Some((part, next)) => (part, Some(next)),
+            None => (after, None),
+        };
+        let first = rest.chars().next().map_or(1, char::len_utf8);
+        let end = match next {
+            // The last part is the end.
+            None => rest.strip_suffix(part).map(str::len),
+            Some(_) => rest.get(first..).and_then(|rest| rest.find(part)).map(|at| at + first),
+        };
+        let Some((variable, behind)) = end.and_then(|end| rest.split_at_checked(end)) else { return false };
+        if variable.is_empty() || variable.contains('/') {
+            return false;
+        }
+        match next {
+            None => return true,
+            Some(next) => (pattern, rest) = (next, behind.strip_prefix(part).unwrap_or_default()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -107,9 +128,18 @@ mod tests {
             ("a://{x}.{y}", "a://1", false),
             ("a://{x}", "a://ß", true),
             ("a://{x", "a://1", false),
+            ("a://{x}-{y}/z", "a://1-2-3/z", true),
+            ("a://{x}{y}", "a://12", true),
+            ("a://{x}{y}", "a://1", false),
+            ("a://{x}b{y}", "a://bbb", true),
+            ("a://{x}ab", "a://aab", true),
         ] {
             assert_eq!(fits(template, uri), expected, "{template} {uri}");
         }
+        // What would take for ever by trying.
+        let uri = format!("x:{}", "a".repeat(LONGEST_NAME - 2));
+        assert!(!fits(&format!("x:{}!", "{v}".repeat(1000)), &uri) && fits(&format!("x:{}", "{v}".repeat(1000)), &uri));
+        assert!(!fits("x:{v}", &format!("{uri}a")), "it is too long");
     }
 
     #[test]

@@ -13,10 +13,8 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Type, Va
 use wasmtime::{Result, Store};
 
 use super::bindings::nala::tools::types::{Annotations, Answer, Content, Error, Tool};
+use super::describe;
 use crate::store::StoreData;
-
-/// The longest name of a tool, as the Model Context Protocol has it.
-const LONGEST_NAME: usize = 128;
 
 /// The plain exports of a component.
 pub(super) struct Plain {
@@ -53,6 +51,8 @@ impl Plain {
             }
         }
         tell_apart(&mut functions);
+        // Those of resources, and what is too long to be called.
+        functions.retain(|function| describe::check_name(&function.name).is_ok());
         (!functions.is_empty()).then_some(Self { pre, functions })
     }
 
@@ -81,7 +81,8 @@ impl Plain {
         let Some(function) = self.functions.iter().find(|function| function.name == tool) else {
             return Ok(Err(Error::UnknownTool(format!("there is no tool {tool:?}"))));
         };
-        let parameters = match lower::parameters(&function.ty, arguments) {
+        let most = store.data().limits.call_bytes as usize;
+        let parameters = match lower::parameters(&function.ty, arguments, most) {
             Ok(parameters) => parameters,
             Err(why) => return Ok(Err(Error::InvalidArguments(why))),
         };
@@ -128,7 +129,7 @@ fn function(component: &Component, interface: Option<&str>, name: &str, ty: Comp
     });
     let own = short.map_or_else(|| name.to_owned(), |short| format!("{short}_{name}"));
     let path = interface.map_or_else(|| name.to_owned(), |interface| format!("{interface}#{name}"));
-    (own.len() <= LONGEST_NAME).then_some(Function { name: own, index, ty, path })
+    Some(Function { name: own, index, ty, path })
 }
 
 /// Functions of interfaces with the same name get the names of their packages as well.

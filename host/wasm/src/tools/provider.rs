@@ -13,7 +13,7 @@ use super::bindings::nala::tools::types::{Abilities, Answer, Catalogue, Error, P
 use super::call::{Listener, Next, Running};
 use super::exports::Exports;
 use super::job::{Job, Said};
-use super::{describe, library, toolbox};
+use super::{call, describe, library, toolbox};
 use crate::account::{Account, Holding, Place};
 use crate::capabilities::Own;
 use crate::control::{MOST_CALLS, RequestControl};
@@ -161,17 +161,19 @@ impl Provider {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Err(Error::Busy("too many calls are going on; try again later".into()));
         };
+        let bytes = (job.bytes() as u64).saturating_add(self.exports.lowered(blueprint.limits.call_bytes));
         let seat = Seat {
             _place: account.place(blueprint.limits.handles).map_err(busy)?,
             _of_component: account.component.hold(Stock::Requests, 1).map_err(busy)?,
-            _arguments: account.hold(Stock::HostBytes, job.bytes() as u64).map_err(busy)?,
+            _arguments: account.hold(Stock::HostBytes, bytes).map_err(busy)?,
             _of_request: of_request,
             _room: room,
         };
         account.meter.add(Counter::Requests, 1);
         let deadline = deadline.min(Instant::now() + blueprint.limits.wall);
         let control = Arc::new(RequestControl::of_call(deadline, origin));
-        let (running, listener) = Running::begin(Arc::clone(&control), abilities);
+        let talk = account.hold(Stock::HostBytes, call::MOST_SAID).map_err(busy)?;
+        let (running, listener) = Running::begin(Arc::clone(&control), abilities, Some(talk));
         let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), seat };
         let task = Box::pin(call.work(job, listener));
         let place = threads::Place {
@@ -286,19 +288,20 @@ impl Call {
             result = cpu.follow(guest) => result,
             () = worker::over(&control, &outcome) => Err(wasmtime::format_err!("it was ended")),
         };
+        let name = toolbox::shortened(job.name());
         let outcome = match result {
             Ok(answer) => {
                 life.end(&Ok(()));
-                answer.and_then(|said| said.checked(&provider.tools, job.name(), blueprint.limits.call_bytes))
+                answer.and_then(|said| said.checked(&provider.tools, &name, blueprint.limits.call_bytes))
             }
             Err(error) => {
                 let why = HandleError::of(&error, &outcome);
                 life.end(&Err(error));
                 // That its caller has dropped it is no fault of its own.
                 if outcome.stopped().is_some() || !control.gone.is_cancelled() {
-                    provider.failed(&blueprint.account, job.name(), &why);
+                    provider.failed(&blueprint.account, &name, &why);
                 }
-                Err(failure(job.name(), &why, &blueprint.limits))
+                Err(failure(&name, &why, &blueprint.limits))
             }
         };
         // Room is there again before the answer is.
@@ -313,10 +316,29 @@ impl Call {
 
 /// Takes room for an answer until it is told.
 fn keep(account: &Account, outcome: Result<Said, Error>) -> Result<(Said, Holding), Error> {
-    let said = outcome?;
+    let said = outcome.map_err(shorter)?;
     let busy = |error: Exceeded| Error::Busy(format!("there is no room for the answer: {error}"));
     let held = account.hold(Stock::HostBytes, said.bytes() as u64).map_err(busy)?;
     Ok((said, held))
+}
+
+/// The longest text of an error, in bytes: nobody is charged for it.
+const LONGEST_ERROR: usize = 4096;
+
+/// The same error in no more words than that.
+fn shorter(error: Error) -> Error {
+    let cut = |mut why: String| {
+        why.truncate(why.floor_char_boundary(LONGEST_ERROR));
+        why
+    };
+    match error {
+        Error::UnknownTool(why) => Error::UnknownTool(cut(why)),
+        Error::InvalidArguments(why) => Error::InvalidArguments(cut(why)),
+        Error::Failed(why) => Error::Failed(cut(why)),
+        Error::Limit(why) => Error::Limit(cut(why)),
+        Error::Busy(why) => Error::Busy(cut(why)),
+        Error::Needs(abilities) => Error::Needs(abilities),
+    }
 }
 
 /// In what wasmtime says of a guest that hands over more than it may at once. The error has

@@ -30,7 +30,7 @@ pub struct Toolbox {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{first}` and `{second}` both have a {kind} named `{name}`; whoever may call both could not tell them apart")]
 pub struct NameTaken {
-    /// What both have: `tool`, `resource` or `prompt`.
+    /// What both have: `tool`, `resource`, `URI template` or `prompt`.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
@@ -50,6 +50,9 @@ impl Toolbox {
         let assets = |provider: &Provider| provider.catalogue().assets.iter().map(|asset| asset.uri.clone()).collect();
         let prompts =
             |provider: &Provider| provider.catalogue().prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        let patterns =
+            |provider: &Provider| provider.catalogue().patterns.iter().map(|one| one.uri_template.clone()).collect();
+        by_name("URI template", &providers, patterns)?;
         Ok(Self {
             tools: by_name("tool", &providers, tools)?,
             assets: by_name("resource", &providers, assets)?,
@@ -164,7 +167,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a String>) 
     }
 }
 
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     name.chars().take(200).collect()
 }
 

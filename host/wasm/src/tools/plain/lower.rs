@@ -6,25 +6,52 @@ use serde_json::{Map, Value};
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Type, Val};
 
-/// The parameters of a function out of an object, as text.
-pub(super) fn parameters(function: &ComponentFunc, arguments: &str) -> Result<Vec<Val>, String> {
+/// What values may take of the host's memory: JSON of few bytes can be values of many.
+struct Room {
+    left: usize,
+    most: usize,
+}
+
+impl Room {
+    /// Takes room for a value with so many bytes in it.
+    fn take(&mut self, bytes: usize, at: &str) -> Result<(), String> {
+        match self.left.checked_sub(size_of::<Val>().saturating_add(bytes)) {
+            Some(rest) => {
+                self.left = rest;
+                Ok(())
+            }
+            None => Err(format!("the arguments are more than {} bytes as values, at {at}", self.most)),
+        }
+    }
+}
+
+/// The parameters of a function out of an object, as text. They take no more than so many
+/// bytes.
+pub(super) fn parameters(function: &ComponentFunc, arguments: &str, most: usize) -> Result<Vec<Val>, String> {
+    let room = &mut Room { left: most, most };
     let arguments: Value =
         serde_json::from_str(arguments).map_err(|error| format!("the arguments are no JSON: {error}"))?;
     let Value::Object(mut arguments) = arguments else {
         return Err("the arguments are no JSON object".into());
     };
     let all: Vec<(String, Type)> = function.params().map(|(name, ty)| (name.to_owned(), ty)).collect();
-    let values = fields(&all, &mut arguments, "")?;
+    let values = fields(&all, &mut arguments, "", room)?;
     Ok(values.into_iter().map(|(_, value)| value).collect())
 }
 
 /// The fields of an object, and none beside them. `at` is where it stands.
-fn fields(all: &[(String, Type)], object: &mut Map<String, Value>, at: &str) -> Result<Vec<(String, Val)>, String> {
+fn fields(
+    all: &[(String, Type)],
+    object: &mut Map<String, Value>,
+    at: &str,
+    room: &mut Room,
+) -> Result<Vec<(String, Val)>, String> {
     let mut values = Vec::with_capacity(all.len());
     for (name, ty) in all {
         let at = format!("{at}/{name}");
+        room.take(name.len().saturating_add(size_of::<String>()), &at)?;
         let field = match (object.remove(name), ty) {
-            (Some(found), ty) => value(ty, found, &at)?,
+            (Some(found), ty) => value(ty, found, &at, room)?,
             (None, Type::Option(_)) => Val::Option(None),
             (None, _) => return Err(format!("{at} is missing")),
         };
@@ -37,7 +64,8 @@ fn fields(all: &[(String, Type)], object: &mut Map<String, Value>, at: &str) -> 
 }
 
 /// A value of a type out of JSON. `at` is where it stands, for whoever wrote it.
-fn value(ty: &Type, json: Value, at: &str) -> Result<Val, String> {
+fn value(ty: &Type, json: Value, at: &str, room: &mut Room) -> Result<Val, String> {
+    room.take(json.as_str().map_or(0, str::len), at)?;
     let wrong = |expected: &str| Err(format!("{at} has to be {expected}"));
     match (ty, json) {
         (Type::Bool, Value::Bool(value)) => Ok(Val::Bool(value)),
@@ -65,25 +93,31 @@ fn value(ty: &Type, json: Value, at: &str) -> Result<Val, String> {
         (Type::String, _) => wrong("a text"),
         (Type::List(list), json) => match (list.ty(), json) {
             (Type::U8, Value::String(text)) => match STANDARD.decode(text) {
-                Ok(bytes) => Ok(Val::List(bytes.into_iter().map(Val::U8).collect())),
+                Ok(bytes) => {
+                    room.take(bytes.len().saturating_mul(size_of::<Val>()), at)?;
+                    Ok(Val::List(bytes.into_iter().map(Val::U8).collect()))
+                }
                 Err(error) => Err(format!("{at} has to be in base64: {error}")),
             },
             (Type::U8, _) => wrong("a text in base64"),
             (item, Value::Array(items)) => {
                 let items = items.into_iter().enumerate();
-                items.map(|(n, json)| value(&item, json, &format!("{at}/{n}"))).collect::<Result<_, _>>().map(Val::List)
+                items
+                    .map(|(n, json)| value(&item, json, &format!("{at}/{n}"), room))
+                    .collect::<Result<_, _>>()
+                    .map(Val::List)
             }
             _ => wrong("an array"),
         },
         (Type::Record(record), Value::Object(mut object)) => {
             let all: Vec<(String, Type)> = record.fields().map(|field| (field.name.to_owned(), field.ty)).collect();
-            fields(&all, &mut object, at).map(Val::Record)
+            fields(&all, &mut object, at, room).map(Val::Record)
         }
         (Type::Record(_), _) => wrong("an object"),
         (Type::Tuple(tuple), Value::Array(items)) if items.len() == tuple.types().len() => {
             let pairs = tuple.types().zip(items).enumerate();
             pairs
-                .map(|(n, (ty, json))| value(&ty, json, &format!("{at}/{n}")))
+                .map(|(n, (ty, json))| value(&ty, json, &format!("{at}/{n}"), room))
                 .collect::<Result<_, _>>()
                 .map(Val::Tuple)
         }
@@ -97,7 +131,7 @@ fn value(ty: &Type, json: Value, at: &str) -> Result<Val, String> {
             match (found.ty, payload) {
                 (None, None) => Ok(Val::Variant(name, None)),
                 (Some(ty), Some(payload)) => {
-                    let payload = value(&ty, payload, &format!("{at}/{name}"))?;
+                    let payload = value(&ty, payload, &format!("{at}/{name}"), room)?;
                     Ok(Val::Variant(name, Some(Box::new(payload))))
                 }
                 (None, Some(_)) => wrong(&format!("{name:?} alone, which has no value")),
@@ -112,10 +146,10 @@ fn value(ty: &Type, json: Value, at: &str) -> Result<Val, String> {
                 (ty @ Type::Option(_), Value::Object(mut object))
                     if object.len() == 1 && object.contains_key("some") =>
                 {
-                    value(&ty, object.remove("some").unwrap_or_default(), &format!("{at}/some"))?
+                    value(&ty, object.remove("some").unwrap_or_default(), &format!("{at}/some"), room)?
                 }
                 (Type::Option(_), _) => return wrong("null or an object with \"some\""),
-                (ty, json) => value(&ty, json, at)?,
+                (ty, json) => value(&ty, json, at, room)?,
             };
             Ok(Val::Option(Some(Box::new(inner))))
         }
@@ -130,7 +164,7 @@ fn value(ty: &Type, json: Value, at: &str) -> Result<Val, String> {
                 (None, None | Some(Value::Null)) => None,
                 (None, Some(_)) => return wrong(&format!("{{\"{name}\": null}}, which has no value")),
                 (Some(ty), payload) => {
-                    let payload = value(&ty, payload.unwrap_or_default(), &format!("{at}/{name}"))?;
+                    let payload = value(&ty, payload.unwrap_or_default(), &format!("{at}/{name}"), room)?;
                     Some(Box::new(payload))
                 }
             };

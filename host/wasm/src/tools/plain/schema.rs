@@ -19,23 +19,53 @@ use wasmtime::component::types::{Case, ComponentFunc, Field};
 
 /// How deep types may lie in each other.
 const DEEPEST: u32 = 32;
+/// What a schema may come to, in bytes, about. Types that are few can stand in many places.
+const LONGEST: usize = 48 << 10;
+/// What a type takes in it beside its names.
+const EACH: usize = 100;
 
-/// Whether a function takes and gives values alone: no resources, streams or futures.
+/// Whether a function takes and gives values alone, no resources, streams or futures, and
+/// what they are can be told in few words.
 pub(super) fn is_of_values(function: &ComponentFunc) -> bool {
-    let mut types = function.params().map(|(_, ty)| ty).chain(function.results());
-    types.all(|ty| is_value(&ty, DEEPEST))
+    let mut left = LONGEST;
+    let mut types = function.params().map(|(name, ty)| (name.len(), ty));
+    types.all(|(name, ty)| takes(&mut left, name) && is_value(&ty, DEEPEST, &mut left))
+        && function.results().all(|ty| is_value(&ty, DEEPEST, &mut left))
 }
 
-fn is_value(ty: &Type, depth: u32) -> bool {
+/// Takes room for something with so many bytes of names, each of which is told twice.
+fn takes(left: &mut usize, names: usize) -> bool {
+    match left.checked_sub(EACH.saturating_add(names.saturating_mul(2))) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
+    }
+}
+
+fn is_value(ty: &Type, depth: u32, left: &mut usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
-    let is_optional = |ty: Option<Type>| ty.is_none_or(|ty| is_value(&ty, depth));
+    let names: usize = match ty {
+        Type::Record(record) => record.fields().map(|field| field.name.len()).sum(),
+        Type::Variant(variant) => variant.cases().map(|case| case.name.len().saturating_add(EACH)).sum(),
+        Type::Enum(all) => all.names().map(|name| name.len().saturating_add(4)).sum(),
+        Type::Flags(flags) => flags.names().map(|name| name.len().saturating_add(4)).sum(),
+        _ => 0,
+    };
+    if !takes(left, names) {
+        return false;
+    }
     match ty {
-        Type::List(list) => is_value(&list.ty(), depth),
-        Type::Record(record) => record.fields().all(|field| is_value(&field.ty, depth)),
-        Type::Tuple(tuple) => tuple.types().all(|ty| is_value(&ty, depth)),
-        Type::Variant(variant) => variant.cases().all(|case| is_optional(case.ty)),
-        Type::Option(option) => is_value(&option.ty(), depth),
-        Type::Result(result) => is_optional(result.ok()) && is_optional(result.err()),
+        Type::List(list) => is_value(&list.ty(), depth, left),
+        Type::Record(record) => record.fields().all(|field| is_value(&field.ty, depth, left)),
+        Type::Tuple(tuple) => tuple.types().all(|ty| is_value(&ty, depth, left)),
+        Type::Variant(variant) => variant.cases().all(|case| case.ty.is_none_or(|ty| is_value(&ty, depth, left))),
+        Type::Option(option) => is_value(&option.ty(), depth, left),
+        Type::Result(result) => {
+            result.ok().is_none_or(|ty| is_value(&ty, depth, left))
+                && result.err().is_none_or(|ty| is_value(&ty, depth, left))
+        }
         _ => is_flat(ty),
     }
 }
