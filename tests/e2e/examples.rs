@@ -56,7 +56,6 @@ fn examples_of_agents_do_what_they_say() {
         assert!(worth.is_sorted_by(|a, b| a >= b) && worth.iter().all(|worth| *worth <= 0.0), "{tree}");
     }
     assert_eq!(tree["best"].as_array().unwrap().len(), 2, "{tree}");
-    assert_eq!(tree, ask("/tree", &job), "draws are seeded");
 
     let best = ask("/best", &json!({ "question": "Name a fruit and praise it.", "n": 4, "tokens": 12 }));
     let marks: Vec<u64> = best["answers"].as_array().unwrap().iter().map(|a| a["mark"].as_u64().unwrap()).collect();

@@ -99,7 +99,7 @@ fn grow(model: &Model, nodes: &[Node], breadth: u64, level: u32) -> Result<Vec<N
             if !next.is_empty() {
                 session.prefill(&next)?;
             }
-            // Each draws otherwise, and the same the next time.
+            // Each draws otherwise.
             let seed = Some(u32::try_from(at as u64 * breadth + branch).unwrap_or(0));
             let sampler = Sampler { seed: seed.map(Into::into), top_p: 0.95, ..Sampler::default() };
             let options =
