@@ -5,6 +5,7 @@ use wasmtime::{Result, Store};
 
 use super::bindings::nala::tools::types::{Catalogue, Error, Tool};
 use super::job::{Job, Said};
+use super::library;
 use super::plain::Plain;
 use crate::store::StoreData;
 
@@ -66,14 +67,14 @@ impl Exports {
     /// Has an instance tell what it has.
     pub(super) async fn describe(&self, store: &mut Store<StoreData>) -> Result<(Vec<Tool>, Catalogue)> {
         if let Some(plain) = &self.plain {
-            return Ok((plain.tools(), Catalogue::default()));
+            return Ok((plain.tools(), library::nothing()));
         }
         let mut tools = Vec::new();
         if let Some(pre) = &self.tool {
             let tool = pre.instantiate_async(&mut *store).await?;
             tools = tool.nala_tools_provider().call_describe(&mut *store).await?;
         }
-        let mut catalogue = Catalogue::default();
+        let mut catalogue = library::nothing();
         if let Some(pre) = &self.source {
             let source = pre.instantiate_async(&mut *store).await?;
             catalogue = source.nala_tools_library().call_describe(&mut *store).await?;

@@ -14,10 +14,9 @@ const LONGEST_NAME: usize = 2048;
 /// and the longest description.
 const LONGEST_TEXT: usize = 64 << 10;
 
-impl Default for Catalogue {
-    fn default() -> Self {
-        Self { assets: Vec::new(), patterns: Vec::new(), prompts: Vec::new() }
-    }
+/// That of a component that has nothing for reading.
+pub(super) const fn nothing() -> Catalogue {
+    Catalogue { assets: Vec::new(), patterns: Vec::new(), prompts: Vec::new() }
 }
 
 /// Finds what is wrong with what a component says of its resources and prompts.
@@ -144,12 +143,12 @@ mod tests {
 
     #[test]
     fn names_are_distinct_and_texts_bounded() {
-        let all = |assets| Catalogue { assets, ..Catalogue::default() };
+        let all = |assets| Catalogue { assets, ..nothing() };
         assert_eq!(check(&all(vec![asset("a://1"), asset("a://2")])), Ok(()));
         let long = Asset { description: Some("x".repeat(LONGEST_TEXT + 1)), ..asset("a://1") };
         let parameter = Parameter { name: "p".into(), description: None, required: false };
         let prompt = |parameters| Prompt { name: "n".into(), title: None, description: None, parameters };
-        let prompts = |prompts| Catalogue { prompts, ..Catalogue::default() };
+        let prompts = |prompts| Catalogue { prompts, ..nothing() };
         for (wrong, said) in [
             (all(vec![asset("a://1"), asset("a://1")]), "two resources named \"a://1\""),
             (all(vec![asset("")]), "a name of 0 bytes"),
