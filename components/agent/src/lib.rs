@@ -5,7 +5,7 @@
 //! held to a grammar, so that each turn is a call of a tool that there is, with arguments
 //! of its schema, or the answer.
 //!
-//! Others can call it as a tool ([`tool`]).
+//! Others can call it as a tool (`tool.rs`).
 //!
 //! ```sh
 //! curl -N 127.0.0.1:3000/v1/agents/desk/runs -d '{"input": "What is 37 × 43?", "stream": true}'
