@@ -48,12 +48,28 @@ impl Finish {
     /// The result of a call that came to its end.
     pub(crate) fn result(&self, event: &Event) -> Value {
         match event {
-            Event::Answer(answer) => self.complete(write::answer(answer), Keep::No),
+            Event::Answer(answer) => self.complete(self.answer(answer), Keep::No),
             Event::Contents(contents) => self.complete(write::read(contents), Keep::Once),
             Event::Filled(filled) => self.complete(write::filled(filled), Keep::No),
             Event::Completion(completion) => self.complete(write::completion(completion), Keep::No),
             Event::Progress(_) | Event::Log(_) | Event::Ask(_) => Value::Null,
         }
+    }
+
+    /// What a tool answers. Older versions have objects alone for what is structured, and
+    /// what cannot be read is only told as text.
+    fn answer(&self, answer: &Answer) -> Value {
+        let mut result = write::answer(answer);
+        if let Value::Object(result) = &mut result {
+            let is_told = result.get("structuredContent").is_some_and(|one| match self.is_modern {
+                true => !one.is_null(),
+                false => one.is_object(),
+            });
+            if !is_told {
+                result.remove("structuredContent");
+            }
+        }
+        result
     }
 
     /// What went wrong: for a tool mostly a result that a model can learn from.
@@ -134,6 +150,17 @@ mod tests {
             assert_eq!((&result["isError"], &result["resultType"]), (&json!(true), &json!("complete")));
             assert!(finish(Era::Modern, "prompts/get").failed(&error).is_err());
         }
+    }
+
+    #[test]
+    fn what_is_structured_is_told_where_it_can_be_read() {
+        let told = |era, json: &str| {
+            let answer = Event::Answer(Answer::structured(json));
+            finish(era, "tools/call").result(&answer).get("structuredContent").cloned()
+        };
+        assert_eq!(told(LEGACY, "{\"a\": 1}"), Some(json!({ "a": 1 })));
+        assert_eq!((told(LEGACY, "[1]"), told(Era::Modern, "[1]")), (None, Some(json!([1]))));
+        assert_eq!(told(Era::Modern, "1e400"), None, "it is in the text");
     }
 
     #[test]

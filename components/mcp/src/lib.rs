@@ -95,7 +95,7 @@ fn one(head: &Request, body: &[u8], settings: &Settings) -> Response {
         }
         Ok(Incoming::Notification { method, params }) => told(head, &method, &params),
         Ok(Incoming::Reply { id, outcome }) => replied(head, &id, outcome),
-        Err(failure) => failure.response(&Value::Null),
+        Err(failure) => failure.response(&wire::id(body)),
     }
 }
 

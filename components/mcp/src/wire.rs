@@ -120,6 +120,13 @@ pub(crate) fn notification(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
+/// The id of what may be no message, so that whoever sent it hears of it.
+pub(crate) fn id(body: &[u8]) -> Value {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+    id.filter(|_| message.get("method").is_some()).cloned().unwrap_or_default()
+}
+
 /// Reads a message.
 pub(crate) fn read(body: &[u8]) -> Result<Incoming, Failure> {
     let message: Value =
@@ -151,7 +158,8 @@ pub(crate) fn read(body: &[u8]) -> Result<Incoming, Failure> {
         return Err(Failure::invalid_request("`method` is a string"));
     };
     let params = match message.remove("params") {
-        None => Map::new(),
+        // Many write null for none.
+        None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params,
         Some(_) => return Err(Failure::invalid_request("`params` is an object")),
     };
@@ -176,6 +184,15 @@ mod tests {
         assert_eq!(reply, Incoming::Reply { id: json!("a"), outcome: Ok(json!({})) });
         let reply = read(br#"{"jsonrpc": "2.0", "id": "a", "error": {}}"#).unwrap();
         assert_eq!(reply, Incoming::Reply { id: json!("a"), outcome: Err(json!({})) });
+    }
+
+    #[test]
+    fn who_sent_something_wrong_hears_of_it_by_its_id() {
+        assert_eq!(id(br#"{"id": 7, "method": "m", "params": []}"#), json!(7));
+        assert_eq!(id(br#"{"id": {}, "method": "m"}"#), Value::Null);
+        assert_eq!(id(br#"{"id": 7, "result": {}, "error": {}}"#), Value::Null, "it was no request");
+        assert_eq!(id(b"{"), Value::Null);
+        assert!(read(br#"{"jsonrpc": "2.0", "id": 1, "method": "m", "params": null}"#).is_ok());
     }
 
     #[test]

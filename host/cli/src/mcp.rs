@@ -4,9 +4,10 @@ mod bridge;
 mod message;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use nala_wasm::{Capabilities, Grant, Source, Toolbox};
+use nala_wasm::{Capabilities, Grant, Limits, Source, Toolbox};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use self::bridge::Bridge;
@@ -17,6 +18,10 @@ use crate::tool::Tools;
 
 /// The longest message that is read, in bytes; the component takes no longer ones either.
 const LONGEST: usize = 4 << 20;
+
+/// What a request may take.
+const AN_HOUR: Duration = Duration::from_secs(60 * 60);
+const A_MINUTE: Duration = Duration::from_secs(60);
 
 /// What the component is told of how it is reached.
 const TRANSPORT: (&str, &str) = ("MCP_TRANSPORT", "stdio");
@@ -37,6 +42,8 @@ pub(crate) fn main(args: &McpArgs, console: Console) -> anyhow::Result<()> {
     let grant = Grant {
         tools: Arc::new(Toolbox::new(tools.providers().to_vec())?),
         capabilities: Capabilities { environment, ..Capabilities::default() },
+        // The tools have limits of their own, and a person may think about a question.
+        limits: Limits { wall: AN_HOUR, cpu: A_MINUTE, ..Limits::default() },
         ..Grant::default()
     };
     let compiled = tools.runtime().compile("mcp", Source::Bytes(builtin::MCP))?;

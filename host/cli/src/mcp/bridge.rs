@@ -14,6 +14,9 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::message::{Events, Message};
 
+/// What is answered at a time.
+const MOST_REQUESTS: usize = 256;
+
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 /// The header that names the version of the protocol.
@@ -58,6 +61,10 @@ impl Bridge {
         }
         let mut running = self.running.lock().await;
         while running.try_join_next().is_some() {}
+        // A client that reads nothing is not read from either.
+        while running.len() >= MOST_REQUESTS {
+            running.join_next().await;
+        }
         let id = message.id.clone().filter(|_| message.method.is_some());
         let task = {
             let inner = Arc::clone(&self.inner);

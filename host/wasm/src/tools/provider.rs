@@ -170,7 +170,11 @@ impl Provider {
             _room: room,
         };
         account.meter.add(Counter::Requests, 1);
-        let deadline = deadline.min(Instant::now() + blueprint.limits.wall);
+        let now = Instant::now();
+        // Whoever asks is to have some time left to say what came of it.
+        let left = deadline.saturating_duration_since(now);
+        let left = left.saturating_sub(LEFT_OVER.min(left / 10));
+        let deadline = now + left.min(blueprint.limits.wall);
         let control = Arc::new(RequestControl::of_call(deadline, origin));
         let talk = account.hold(Stock::HostBytes, call::MOST_SAID).map_err(busy)?;
         let (running, listener) = Running::begin(Arc::clone(&control), abilities, Some(talk));
@@ -211,6 +215,9 @@ impl Provider {
         blueprint
     }
 }
+
+/// What a caller keeps of its time, or a tenth of it where it has little.
+const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// What a note of a failed call takes of what may be logged, in bytes.
 const NOTE: u64 = 256;

@@ -149,7 +149,7 @@ fn of(ty: &Type) -> Value {
         Type::Tuple(tuple) => {
             let items: Vec<Value> = tuple.types().map(|ty| of(&ty)).collect();
             let length = items.len();
-            json!({ "type": "array", "prefixItems": items, "items": false, "minItems": length })
+            json!({ "type": "array", "prefixItems": items, "minItems": length, "maxItems": length })
         }
         Type::Variant(variant) => {
             let case = |Case { name, ty }: Case<'_>| match ty {
