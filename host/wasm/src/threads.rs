@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 pub(crate) use place::Place;
 
-/// How far the threads step back, as by nice(1). About a twentieth of the weight of others:
+/// How far the threads step back, as by nice(1). About a twelfth of the weight of others:
 /// with all cores taken by a model, guests that compute without end make its tokens come
 /// later by as much. Those of a tenant that computes little do not run here.
-const NICENESS: i32 = 13;
+const NICENESS: i32 = 11;
 
 /// Tasks that were begun elsewhere and have not had a first slice yet. Each may compute
 /// for a tick before it is seen to compute for long, and connections wait behind all of
