@@ -6,7 +6,6 @@ use std::path::Path;
 
 use nala_e2e::guests;
 use nala_e2e::host::Host;
-use nala_e2e::paths;
 use serde_json::{Value, json};
 
 const MANIFEST: &str = r#"
@@ -85,10 +84,7 @@ fn serve(folder: &Path) -> Host {
 }
 
 fn start(folder: &Path) -> Host {
-    let (manifest, state) = (folder.join("spin.toml"), folder.join("state"));
-    let model = format!("small={}", paths::model().display());
-    let state = ["--state-dir".as_ref(), state.as_os_str()];
-    Host::start(["up".as_ref(), manifest.as_os_str(), "--model".as_ref(), model.as_ref()].into_iter().chain(state))
+    Host::application(folder, &["--state-dir".as_ref(), folder.join("state").as_os_str()])
 }
 
 fn ask(host: &Host, agent: &str, job: &Value) -> (u16, String) {

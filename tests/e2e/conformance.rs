@@ -16,8 +16,7 @@ fn serve(folder: &std::path::Path) -> Host {
     let manifest = fs::read_to_string(paths::root().join("components/mcp-fixture/spin.toml")).unwrap();
     let manifest = manifest.replace("../target/wasm32-wasip2/release/", "");
     fs::write(folder.join("spin.toml"), manifest).unwrap();
-    let model = format!("small={}", paths::model().display());
-    Host::start(["up".as_ref(), folder.join("spin.toml").as_os_str(), "--model".as_ref(), model.as_ref()])
+    Host::application(folder, &[])
 }
 
 #[test]

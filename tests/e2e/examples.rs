@@ -4,7 +4,6 @@ use std::fs;
 
 use nala_e2e::guests;
 use nala_e2e::host::Host;
-use nala_e2e::paths;
 use serde_json::{Value, json};
 
 const AGENTS: [(&str, &str); 4] =
@@ -23,8 +22,7 @@ fn serve(folder: &std::path::Path) -> Host {
     fs::copy(guests::guest("components", "tool_calculator"), folder.join("calculator.wasm")).unwrap();
     manifest += "[component.calculator]\nsource = \"calculator.wasm\"\n";
     fs::write(folder.join("spin.toml"), manifest).unwrap();
-    let model = format!("small={}", paths::model().display());
-    Host::start(["up".as_ref(), folder.join("spin.toml").as_os_str(), "--model".as_ref(), model.as_ref()])
+    Host::application(folder, &[])
 }
 
 #[test]

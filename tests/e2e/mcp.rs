@@ -105,9 +105,7 @@ fn session(host: &Host) -> String {
 fn what_tools_do_wrong_is_told_and_the_server_lives_on() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
-    let model = format!("small={}", paths::model().display());
-    let host =
-        Host::start(["up".as_ref(), folder.path().join("spin.toml").as_os_str(), "--model".as_ref(), model.as_ref()]);
+    let host = Host::application(folder.path(), &[]);
     for (tool, said) in [
         ("forever", "CPU time"),
         ("memory", "memory"),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -64,6 +64,15 @@ impl Host {
     pub fn run(wasm: impl Into<PathBuf>) -> Self {
         let wasm = wasm.into();
         Self::start(["run".as_ref(), wasm.as_os_str(), "--model".as_ref(), paths::model().as_os_str()])
+    }
+
+    /// The application whose manifest lies in a folder, with the model as `small`. `rest` are
+    /// further arguments.
+    pub fn application(folder: &Path, rest: &[&OsStr]) -> Self {
+        let manifest = folder.join("spin.toml");
+        let model = format!("small={}", paths::model().display());
+        let args = ["up".as_ref(), manifest.as_os_str(), "--model".as_ref(), model.as_ref()];
+        Self::start(args.into_iter().chain(rest.iter().copied()))
     }
 
     pub fn start<'a>(args: impl IntoIterator<Item = &'a OsStr>) -> Self {

@@ -36,12 +36,12 @@ pub(crate) enum Keep {
 }
 
 impl Finish {
-    pub(crate) fn new(call: &Call, client: &Client) -> Self {
+    pub(crate) fn new(call: &Call, client: &Client, settings: &Settings) -> Self {
         Self {
             is_modern: client.era == Era::Modern,
             is_tool: call.method == "tools/call",
             uri: (call.method == "resources/read").then(|| call.params.get("uri").cloned()).flatten(),
-            info: Settings::of_environment().info(),
+            info: settings.info(),
         }
     }
 
@@ -135,7 +135,8 @@ mod tests {
     fn finish(era: Era, method: &str) -> Finish {
         let params = Map::from_iter([("uri".to_owned(), json!("a://b"))]);
         let call = Call { id: json!(1), method: method.to_owned(), params };
-        Finish::new(&call, &Client { era, abilities: Abilities::empty(), log: None, progress: None })
+        let client = Client { era, abilities: Abilities::empty(), log: None, progress: None };
+        Finish::new(&call, &client, &Settings::default())
     }
 
     const LEGACY: Era = Era::Legacy { session: None };

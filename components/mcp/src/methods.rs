@@ -67,12 +67,12 @@ pub(crate) fn initialize(call: &Call, offer: &Offer, settings: &Settings) -> Res
         "serverInfo": settings.info(),
     });
     instruct(&mut result, settings);
-    Ok(Response::new(200, "application/json", wire::result(&call.id, &result).to_string())
-        .with_header(SESSION, session))
+    Ok(wire::whole(&wire::result(&call.id, &result)).with_header(SESSION, session))
 }
 
 /// Answers a request.
 pub(crate) fn answer(call: Call, client: Client, offer: &Offer, settings: &Settings) -> Result<Response, Failure> {
+    let finish = Finish::new(&call, &client, settings);
     let (result, keep) = match (call.method.as_str(), &client.era) {
         ("server/discover", Era::Modern) => (discover(offer, settings), Keep::List),
         ("ping", Era::Legacy { .. }) => (json!({}), Keep::No),
@@ -94,12 +94,11 @@ pub(crate) fn answer(call: Call, client: Client, offer: &Offer, settings: &Setti
                     404 => failure.with_status(status),
                     _ => failure,
                 })?;
-                return run::respond(call, client, &request);
+                return run::respond(call, client, finish, &request);
             }
         },
     };
-    let result = Finish::new(&call, &client).complete(result, keep);
-    Ok(Response::new(200, "application/json", wire::result(&call.id, &result).to_string()))
+    Ok(wire::whole(&wire::result(&call.id, &finish.complete(result, keep))))
 }
 
 fn discover(offer: &Offer, settings: &Settings) -> Value {

@@ -53,8 +53,12 @@ struct Run {
 }
 
 /// Has a component do what is asked, and answers with what comes of it.
-pub(crate) fn respond(call: Call, client: Client, request: &tools::Request) -> Result<Response, Failure> {
-    let finish = Finish::new(&call, &client);
+pub(crate) fn respond(
+    call: Call,
+    client: Client,
+    finish: Finish,
+    request: &tools::Request,
+) -> Result<Response, Failure> {
     let known = match client.era {
         Era::Modern => Known::read(&call)?,
         Era::Legacy { .. } => Known::default(),
@@ -75,14 +79,14 @@ pub(crate) fn respond(call: Call, client: Client, request: &tools::Request) -> R
         Ok(running) => running,
         Err(error) => {
             let result = finish.failed(&error)?;
-            return Ok(whole(&wire::result(&call.id, &result)));
+            return Ok(wire::whole(&wire::result(&call.id, &result)));
         }
     };
     let inbox = address.as_deref().map(Inbox::at);
     let (outbox, asked) = (VecDeque::new(), None);
     let mut run = Run { call, client, finish, known, running, inbox, outbox, asked, questions: 0 };
     let first = match run.step(SOON) {
-        Step::End(message) => return Ok(whole(&message)),
+        Step::End(message) => return Ok(wire::whole(&message)),
         Step::Fail(failure) => return Err(failure),
         Step::Cancelled => return Ok(Response::empty(202)),
         Step::Send(message) => Some(message),
@@ -103,10 +107,6 @@ pub(crate) fn respond(call: Call, client: Client, request: &tools::Request) -> R
     });
     // Some proxies keep events back else.
     Ok(stream.with_header("x-accel-buffering", "no"))
-}
-
-fn whole(message: &Value) -> Response {
-    Response::new(200, "application/json", message.to_string())
 }
 
 fn event(message: &Value) -> String {

@@ -115,6 +115,11 @@ pub(crate) fn result(id: &Value, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
+/// A message as a whole response.
+pub(crate) fn whole(message: &Value) -> Response {
+    Response::new(200, "application/json", message.to_string())
+}
+
 /// The message that tells something.
 pub(crate) fn notification(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })

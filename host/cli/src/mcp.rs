@@ -14,7 +14,7 @@ use self::bridge::Bridge;
 use crate::args::McpArgs;
 use crate::builtin;
 use crate::console::Console;
-use crate::tool::Tools;
+use crate::tool::{self, Tools};
 
 /// The longest message that is read, in bytes; the component takes no longer ones either.
 const LONGEST: usize = 4 << 20;
@@ -31,11 +31,7 @@ const TRANSPORT: (&str, &str) = ("MCP_TRANSPORT", "stdio");
 /// # Errors
 /// The tools cannot be loaded, or standard input cannot be read.
 pub(crate) fn main(args: &McpArgs, console: Console) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("the worker threads cannot be started")?;
+    let runtime = tool::runtime()?;
     let _entered = runtime.enter();
     let tools = Tools::load(&args.from, console)?;
     let environment = [(TRANSPORT.0.to_owned(), TRANSPORT.1.into())].into();
@@ -48,11 +44,11 @@ pub(crate) fn main(args: &McpArgs, console: Console) -> anyhow::Result<()> {
     };
     let compiled = tools.runtime().compile("mcp", Source::Bytes(builtin::MCP))?;
     let app = tools.runtime().load(&compiled, grant)?;
-    runtime.block_on(serve(&Bridge::new(app)))
+    runtime.block_on(serve(Bridge::new(app)))
 }
 
 /// Answers each line of standard input.
-async fn serve(bridge: &Bridge) -> anyhow::Result<()> {
+async fn serve(mut bridge: Bridge) -> anyhow::Result<()> {
     let mut input = BufReader::new(tokio::io::stdin());
     let mut line = Vec::new();
     loop {
@@ -60,7 +56,7 @@ async fn serve(bridge: &Bridge) -> anyhow::Result<()> {
         let read = read_line(&mut input, &mut line).await.context("standard input cannot be read")?;
         match read {
             Line::End => break,
-            Line::TooLong => bridge.refuse("the message is too long").await,
+            Line::TooLong => bridge.refuse("the message is too long"),
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
             Line::Whole => bridge.take(&line).await,
         }

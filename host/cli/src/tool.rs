@@ -21,11 +21,7 @@ use crate::console::{Console, Help};
 /// # Errors
 /// The tools cannot be loaded, there is no such tool, or it failed.
 pub(crate) fn main(args: &ToolArgs, console: Console) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("the worker threads cannot be started")?;
+    let runtime = runtime()?;
     let _entered = runtime.enter();
     match &args.verb {
         ToolVerb::List { output, from } => list(&Tools::load(from, console)?, output.format),
@@ -38,6 +34,12 @@ pub(crate) fn main(args: &ToolArgs, console: Console) -> anyhow::Result<()> {
             call(tool, arguments_of(arguments)?, output.format, from, console)
         }
     }
+}
+
+/// What calls of tools that are made by hand run on.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(1).enable_all().build().context("the worker threads cannot be started")
 }
 
 fn arguments_of(written: &str) -> anyhow::Result<String> {

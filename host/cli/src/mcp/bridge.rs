@@ -9,7 +9,6 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use nala_wasm::App;
 use serde_json::json;
-use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::message::{Events, Message};
@@ -26,30 +25,29 @@ const VERSION: &str = "mcp-protocol-version";
 pub(super) struct Bridge {
     inner: Arc<Inner>,
     /// What is being answered.
-    running: AsyncMutex<JoinSet<()>>,
+    running: JoinSet<()>,
+    /// How a request of it is ended, by its id.
+    requests: BTreeMap<String, AbortHandle>,
 }
 
 struct Inner {
     app: App,
     /// The session of a client that has one.
     session: Mutex<Option<String>>,
-    /// How a request is ended, by its id.
-    requests: Mutex<BTreeMap<String, AbortHandle>>,
 }
 
 impl Bridge {
     pub(super) fn new(app: App) -> Self {
-        let inner = Inner { app, session: Mutex::default(), requests: Mutex::default() };
-        Self { inner: Arc::new(inner), running: AsyncMutex::default() }
+        let inner = Arc::new(Inner { app, session: Mutex::default() });
+        Self { inner, running: JoinSet::new(), requests: BTreeMap::new() }
     }
 
     /// Has a message answered. A session begins before anything else of it is read; all
     /// other messages are answered at a time.
-    pub(super) async fn take(&self, line: &[u8]) {
+    pub(super) async fn take(&mut self, line: &[u8]) {
         let message = Message::read(line);
         if let Some(request) = &message.cancels {
-            let mut requests = self.inner.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(request) = requests.remove(request) {
+            if let Some(request) = self.requests.remove(request) {
                 request.abort();
             }
             return;
@@ -59,42 +57,26 @@ impl Bridge {
         if message.method.as_deref() == Some("initialize") {
             return inner.answer(&message, body).await;
         }
-        let mut running = self.running.lock().await;
-        while running.try_join_next().is_some() {}
+        while self.running.try_join_next().is_some() {}
         // A client that reads nothing is not read from either.
-        while running.len() >= MOST_REQUESTS {
-            running.join_next().await;
+        while self.running.len() >= MOST_REQUESTS {
+            self.running.join_next().await;
         }
+        self.requests.retain(|_, request| !request.is_finished());
         let id = message.id.clone().filter(|_| message.method.is_some());
-        let task = {
-            let inner = Arc::clone(&self.inner);
-            let id = id.clone();
-            running.spawn(async move {
-                inner.answer(&message, body).await;
-                if let Some(id) = id {
-                    inner.requests.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                }
-            })
-        };
-        // One that was over before this is taken out with the next of its id, or never: it
-        // does no harm.
-        if let Some(id) = id
-            && !task.is_finished()
-        {
-            self.inner.requests.lock().unwrap_or_else(PoisonError::into_inner).insert(id, task);
-        }
+        let task = self.running.spawn(async move { inner.answer(&message, body).await });
+        self.requests.extend(id.map(|id| (id, task)));
     }
 
     /// Tells a client of a message that was not read.
-    pub(super) async fn refuse(&self, why: &str) {
+    pub(super) fn refuse(&self, why: &str) {
         let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": why } });
         write(error.to_string().as_bytes());
     }
 
     /// Waits for what is being answered.
-    pub(super) async fn finish(&self) {
-        let mut running = self.running.lock().await;
-        while running.join_next().await.is_some() {}
+    pub(super) async fn finish(mut self) {
+        while self.running.join_next().await.is_some() {}
     }
 }
 

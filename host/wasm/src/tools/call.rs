@@ -254,8 +254,9 @@ impl Reporter {
                 return false;
             }
             state.log.push_back(entry);
-            while state.log.len() > 1 && state.log.iter().map(bytes).sum::<usize>() > MOST_LOG {
-                state.log.pop_front();
+            let mut held: usize = state.log.iter().map(bytes).sum();
+            while held > MOST_LOG && state.log.len() > 1 {
+                held -= state.log.pop_front().as_ref().map_or(0, bytes);
             }
             state.log.len() == 1
         });

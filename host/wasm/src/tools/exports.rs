@@ -9,32 +9,29 @@ use super::library;
 use super::plain::Plain;
 use crate::store::StoreData;
 
+/// The bindings of a world, with the types that callers have as well.
+macro_rules! bindings {
+    ($world:tt) => {
+        wasmtime::component::bindgen!({
+            path: ["../../wit/wasi-io", "../../wit/nala-tools"],
+            world: $world,
+            imports: { default: async | trappable },
+            exports: { default: async },
+            require_store_data_send: true,
+            with: {
+                "nala:tools/types": crate::tools::bindings::nala::tools::types,
+                "nala:tools/report": crate::tools::bindings::nala::tools::report,
+            },
+        });
+    };
+}
+
 mod tool {
-    wasmtime::component::bindgen!({
-        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
-        world: "nala:tools/tool",
-        imports: { default: async | trappable },
-        exports: { default: async },
-        require_store_data_send: true,
-        with: {
-            "nala:tools/types": crate::tools::bindings::nala::tools::types,
-            "nala:tools/report": crate::tools::bindings::nala::tools::report,
-        },
-    });
+    bindings!("nala:tools/tool");
 }
 
 mod source {
-    wasmtime::component::bindgen!({
-        path: ["../../wit/wasi-io", "../../wit/nala-tools"],
-        world: "nala:tools/source",
-        imports: { default: async | trappable },
-        exports: { default: async },
-        require_store_data_send: true,
-        with: {
-            "nala:tools/types": crate::tools::bindings::nala::tools::types,
-            "nala:tools/report": crate::tools::bindings::nala::tools::report,
-        },
-    });
+    bindings!("nala:tools/source");
 }
 
 /// The exports of a component that has tools, resources and prompts, or one of them.
