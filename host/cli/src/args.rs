@@ -21,7 +21,7 @@ use nala_tenant::ClassName;
 pub(crate) use self::development::{BuildArgs, CheckArgs, KeyArgs, KeyVerb, NewArgs, NewKeyArgs};
 pub(crate) use self::engine::EngineArgs;
 pub(crate) use self::http::HttpArgs;
-pub(crate) use self::mcp::McpArgs;
+pub(crate) use self::mcp::{LoginArgs, McpArgs, McpVerb};
 pub(crate) use self::models::{ModelName, ModelsArgs};
 use self::parsers::address;
 pub(crate) use self::registry::{FetchArgs, PullArgs, PushArgs, Runnable};
@@ -97,6 +97,9 @@ pub(crate) enum Verb {
     /// Start the process of a class of tenants whenever there is none, for a host that serves
     #[command(hide = true)]
     Keep(KeepArgs),
+    /// Start the MCP servers of a manifest, for a host that serves
+    #[command(hide = true)]
+    KeepServers,
 }
 
 /// What a host tells the process that compiles for it.

@@ -74,6 +74,7 @@ fn dispatch(cli: Cli, console: Console) -> anyhow::Result<()> {
         Verb::Compile(args) => deploy::compile_in_jail(&args),
         Verb::Compose(args) => deploy::compose_in_jail(&args),
         Verb::Keep(args) => classes::keep(&args),
+        Verb::KeepServers => application::servers::keep(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `nala-host mcp`: an application's tools for clients that start their servers themselves.
 
 mod bridge;
+mod login;
 mod message;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use nala_wasm::{Capabilities, Grant, Limits, Source, Toolbox};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use self::bridge::Bridge;
-use crate::args::McpArgs;
+use crate::args::{McpArgs, McpVerb};
 use crate::builtin;
 use crate::console::Console;
 use crate::tool::{self, Tools};
@@ -31,12 +32,15 @@ const TRANSPORT: (&str, &str) = ("MCP_TRANSPORT", "stdio");
 /// # Errors
 /// The tools cannot be loaded, or standard input cannot be read.
 pub(crate) fn main(args: &McpArgs, console: Console) -> anyhow::Result<()> {
+    if let Some(McpVerb::Login(login)) = &args.verb {
+        return login::main(login, console);
+    }
     let runtime = tool::runtime()?;
     let _entered = runtime.enter();
     let tools = Tools::load(&args.from, console)?;
     let environment = [(TRANSPORT.0.to_owned(), TRANSPORT.1.into())].into();
     let grant = Grant {
-        tools: Arc::new(Toolbox::new(tools.providers().to_vec())?),
+        tools: Arc::new(Toolbox::new(tools.providers().to_vec())?.with_elsewhere(tools.elsewhere().to_vec())),
         capabilities: Capabilities { environment, ..Capabilities::default() },
         // The tools have limits of their own, and a person may think about a question.
         limits: Limits { wall: AN_HOUR, cpu: A_MINUTE, ..Limits::default() },

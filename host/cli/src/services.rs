@@ -12,6 +12,8 @@ use nala_keyvalue::{Config, KeyValue, Scope, Store};
 use nala_tenant::{Stock, Tenant};
 use prometheus_client::registry::Registry;
 
+use crate::application::servers::Logins;
+
 /// Connections of all tenants together.
 const CONNECTIONS: usize = 1024;
 
@@ -25,6 +27,8 @@ pub(crate) struct Services {
     gate: Arc<OnceLock<Gate>>,
     /// What the operator grants and refuses.
     networks: Networks,
+    /// Tokens for MCP servers.
+    logins: Logins,
 }
 
 impl Services {
@@ -40,7 +44,7 @@ impl Services {
         let key_value = key_value.context("key-value data cannot be kept")?;
         let metrics = EgressMetrics::default();
         metrics.register(registry);
-        Ok(Self { key_value, egress: metrics, gate: Arc::default(), networks })
+        Ok(Self { key_value, egress: metrics, gate: Arc::default(), networks, logins: Logins::beside(state) })
     }
 
     /// Opens the way to servers outside.
@@ -69,6 +73,17 @@ impl Services {
         let scope = Scope::new(tenant.name().as_str(), application)?;
         let store = self.key_value.store(&scope, label)?;
         Ok(store.within(tenant.quota(Stock::KeyValueBytes).limit()))
+    }
+
+    /// The tokens that somebody has got by logging in at MCP servers.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.logins
+    }
+
+    /// The host's own way to what it asks on behalf of none, once the gate is open.
+    pub(crate) fn own_egress(&self, name: &str, allowed: AllowList) -> Option<Egress> {
+        // No tenant has a name without letters.
+        Some(self.gate.get()?.egress(Owner::new("", name), allowed))
     }
 
     /// A tenant's way to what a component may reach, once the gate is open.

@@ -5,10 +5,11 @@ mod written;
 
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
-use nala_wasm::{Answer, Progress, Provider};
+use nala_wasm::{Answer, Elsewhere, Progress, Provider, Tool};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
@@ -27,8 +28,7 @@ pub(crate) fn main(args: &ToolArgs, console: Console) -> anyhow::Result<()> {
         ToolVerb::List { output, from } => list(&Tools::load(from, console)?, output.format),
         ToolVerb::Inspect { tool, output, from } => {
             let tools = Tools::load(from, console)?;
-            let (provider, tool) = tools.find(tool)?;
-            inspect(&tools, &provider, &tool, output.format)
+            inspect(&tools, &tools.find(tool)?, output.format)
         }
         ToolVerb::Call { tool, arguments, output, from } => {
             call(tool, arguments_of(arguments)?, output.format, from, console)
@@ -57,22 +57,22 @@ fn list(tools: &Tools, format: OutputFormat) -> anyhow::Result<()> {
         OutputFormat::Json => {
             let all: Vec<Value> = tools
                 .all()
-                .map(|(provider, tool)| {
+                .iter()
+                .map(|(by, tool)| {
                     let mut tool = written::tool(tool);
-                    written::insert(&mut tool, "component", json!(provider.name()));
+                    written::insert(&mut tool, "component", json!(by));
                     tool
                 })
                 .collect();
             writeln!(out, "{:#}", json!({ "tools": all }))?;
         }
         OutputFormat::Text => {
-            let longest = |length: fn(&Provider, &str) -> usize| {
-                tools.all().map(|(provider, tool)| length(provider, &tool.name)).max().unwrap_or_default()
-            };
-            let (names, components) = (longest(|_, name| name.len()), longest(|provider, _| provider.name().len()));
-            for (provider, tool) in tools.all() {
+            let all = tools.all();
+            let longest = |length: fn(&(String, Tool)) -> usize| all.iter().map(length).max().unwrap_or_default();
+            let (names, components) = (longest(|(_, tool)| tool.name.len()), longest(|(by, _)| by.len()));
+            for (by, tool) in &all {
                 let what = written::brief(&tool.description);
-                writeln!(out, "{:names$}  {:components$}  {what}", tool.name, provider.name())?;
+                writeln!(out, "{:names$}  {by:components$}  {what}", tool.name)?;
             }
             writeln!(out, "\nCall one with: nala-host tool call TOOL JSON")?;
         }
@@ -80,16 +80,15 @@ fn list(tools: &Tools, format: OutputFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn inspect(tools: &Tools, provider: &Provider, name: &str, format: OutputFormat) -> anyhow::Result<()> {
-    let tool = provider.tools().iter().find(|tool| tool.name == name).context("the tool is gone")?;
+fn inspect(tools: &Tools, Found { by, tool }: &Found, format: OutputFormat) -> anyhow::Result<()> {
     let mut all = written::tool(tool);
-    written::insert(&mut all, "component", json!(provider.name()));
-    written::insert(&mut all, "grant", tools.facts(provider.name()));
+    written::insert(&mut all, "component", json!(by.name()));
+    written::insert(&mut all, "grant", tools.facts(by.name()));
     let mut out = std::io::stdout().lock();
     match format {
         OutputFormat::Json => writeln!(out, "{all:#}")?,
         OutputFormat::Text => {
-            writeln!(out, "{} of component {}", tool.name, provider.name())?;
+            writeln!(out, "{} of {} {}", tool.name, by.kind(), by.name())?;
             writeln!(out, "{}\n", written::plain(&tool.description))?;
             for (key, title) in [
                 ("inputSchema", "Takes"),
@@ -114,9 +113,16 @@ fn call(
     console: Console,
 ) -> anyhow::Result<()> {
     let tools = Tools::load(from, console)?;
-    let (provider, tool) = tools.find(tool)?;
+    let Found { by, tool } = tools.find(tool)?;
+    let tool = tool.name;
     let bar = console.bar(0, "{msg}");
-    let answer = Handle::current().block_on(provider.call(&tool, arguments, |progress| show(&bar, &progress)));
+    let told = |progress| show(&bar, &progress);
+    let answer = Handle::current().block_on(async {
+        match &by {
+            By::Component(provider) => provider.call(&tool, arguments, told).await,
+            By::Server(server) => nala_wasm::call_elsewhere(server, &tool, arguments, A_CALL, told).await,
+        }
+    });
     bar.finish_and_clear();
     let answer = answer.map_err(|error| help(&error, &tool))?;
     print(&answer, format)?;
@@ -167,5 +173,33 @@ fn print(answer: &Answer, format: OutputFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A tool with the component that has it.
-type Found = (Arc<Provider>, String);
+/// How long an MCP server's tool is waited for, if the manifest says nothing of it.
+const A_CALL: Duration = Duration::from_secs(3600);
+
+/// Who has a tool.
+enum By {
+    Component(Arc<Provider>),
+    Server(Arc<dyn Elsewhere>),
+}
+
+impl By {
+    fn name(&self) -> &str {
+        match self {
+            Self::Component(provider) => provider.name(),
+            Self::Server(server) => server.name(),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Component(_) => "component",
+            Self::Server(_) => "MCP server",
+        }
+    }
+}
+
+/// A tool, and who has it.
+struct Found {
+    by: By,
+    tool: Tool,
+}

@@ -38,6 +38,7 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
                 return watch(args, opened, &manifest, chosen, described, console);
             }
             opened.keepers = Keepers::start(&opened.classes)?;
+            described.start_keeper()?;
             wall::raise(&serve, &opened, &described.needs(&opened), console)?;
             serve::serve(&serve, opened, console, move |preparing| described.load(preparing))
         }

@@ -7,16 +7,18 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use crate::component::{Component, Read, Reading};
-use crate::diagnostic::{Diagnostic, Diagnostics, Error};
+use crate::diagnostic::{Diagnostic, Diagnostics, Error, Place};
 use crate::file;
+use crate::mcp::McpServer;
 use crate::names::{self, Style};
 use crate::profile::Profiles;
 use crate::reader::{Document, Name, Node, Table, listed};
 use crate::references::{self, Renderers, ToolUses};
 use crate::routes::RouteTable;
 use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
-use crate::variables::{self, MissingVariables, Values, Variable};
-use crate::{targets, tool};
+use crate::tool::{self, ApplicationTool};
+use crate::variables::{self, Declared, MissingVariables, Values, Variable};
+use crate::targets;
 
 /// An application: components and the routes they answer.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub struct Application {
     /// The HTTP triggers, in the order of the file. Each component that one
     /// names is in `components`; no two match the same paths.
     pub triggers: Vec<HttpTrigger>,
+    /// The MCP servers elsewhere whose tools components may be given, by their names.
+    pub mcp: BTreeMap<String, McpServer>,
     /// The components, by their identifiers: those with a table, and those
     /// that stand in a trigger.
     pub components: BTreeMap<String, Component>,
@@ -173,8 +177,10 @@ fn read_root<'d>(
 ) -> Option<Application> {
     let root = Table::root(document, entries);
     root.need("spin_manifest_version", "write `spin_manifest_version = 2`");
-    let details = root.need("application", "write [application] with a `name`").and_then(details);
     let (variables, declared) = variables::read(root.get("variables"));
+    let details = root
+        .need("application", "write [application] with a `name`")
+        .and_then(|node| details(node, &declared, base_dir));
     let tables = root.get("component").map(Node::entries).unwrap_or_default();
     let named: BTreeSet<&str> = tables.iter().map(|(id, _)| id.text()).collect();
     let trigger = root.get("trigger");
@@ -184,7 +190,8 @@ fn read_root<'d>(
         check_id(*id);
     }
 
-    let defaults = details.as_ref().map(|details| details.defaults).unwrap_or_default();
+    let defaults = details.as_ref().map(|details| details.tool.limits).unwrap_or_default();
+    let mcp = details.as_ref().map(|details| details.tool.mcp.clone()).unwrap_or_default();
     let reading = Reading { base: base_dir, declared: &declared, defaults, profile };
     let mut profiles = Profiles::default();
     let mut components = BTreeMap::new();
@@ -194,8 +201,8 @@ fn read_root<'d>(
     let inline_ids = inline.into_iter().map(|(id, node)| (id, node.place(), node));
     for (id, place, node) in tables_ids.chain(inline_ids) {
         let read = reading.component(&id, &place, node, &mut profiles);
-        let Some(Read { component, renderer_place, tool_places: places }) = read else { continue };
-        tool_places.insert(id.clone(), places);
+        let Some(Read { mut component, renderer_place, tool_places: places }) = read else { continue };
+        tool_places.insert(id.clone(), take_servers(&mut component, places, &mcp));
         if let Some(place) = renderer_place {
             renderer_places.insert(id.clone(), place);
         }
@@ -204,6 +211,7 @@ fn read_root<'d>(
     check_profile(profile, &profiles, document);
 
     let known = named.iter().copied().chain(components.keys().map(String::as_str)).collect();
+    check_servers(&mcp, &known, document);
     let tools = tool_uses(&components, &tool_places);
     references::check_tools(&tools, &known, document);
     let mut used = check_references(&triggers, &components, &renderer_places, &known, document);
@@ -223,6 +231,7 @@ fn read_root<'d>(
         authors: details.authors,
         variables,
         triggers,
+        mcp: details.tool.mcp,
         components,
         warnings: Vec::new(),
     })
@@ -255,10 +264,10 @@ struct Details<'d> {
     version: Option<String>,
     description: Option<String>,
     authors: Vec<String>,
-    defaults: crate::Limits,
+    tool: ApplicationTool,
 }
 
-fn details(node: Node<'_>) -> Option<Details<'_>> {
+fn details<'d>(node: Node<'d>, declared: &Declared<'_>, base: &Path) -> Option<Details<'d>> {
     let table = node.table("[application]")?;
     let text = |key| table.get(key).and_then(Node::text).map(str::to_owned);
     let (version, description) = (text("version"), text("description"));
@@ -276,10 +285,10 @@ fn details(node: Node<'_>) -> Option<Details<'_>> {
         targets::check(node);
     }
     settings_of_triggers(table.get("trigger"));
-    let defaults = tool::of_application(table.get("tool"));
+    let tool = tool::of_application(table.get("tool"), declared, base);
     table.close();
     let authors = authors.into_iter().map(|(author, _)| author.to_owned()).collect();
-    Some(Details { node, name: name?, version, description, authors, defaults })
+    Some(Details { node, name: name?, version, description, authors, tool })
 }
 
 /// `[application.trigger.http]`: Spin reads only `base` there, which may be
@@ -322,6 +331,25 @@ fn check_profile(profile: Option<&str>, profiles: &Profiles, document: &Document
         false => format!("choose one of {}", listed(profiles.names().iter().map(String::as_str))),
     };
     document.error(0..0, format!("no component has the profile `{profile}`"), help);
+}
+
+/// Moves the MCP servers among a component's tools to where they belong. Gives back where
+/// the components among them are named.
+fn take_servers(component: &mut Component, places: Vec<Place>, servers: &BTreeMap<String, McpServer>) -> Vec<Place> {
+    let named = std::mem::take(&mut component.tools).into_iter().zip(places);
+    let (of_servers, of_components): (Vec<_>, Vec<_>) = named.partition(|(name, _)| servers.contains_key(name));
+    component.mcp = of_servers.into_iter().map(|(name, _)| name).collect();
+    let (tools, places) = of_components.into_iter().unzip();
+    component.tools = tools;
+    places
+}
+
+/// A name in `tools` is that of one thing.
+fn check_servers(servers: &BTreeMap<String, McpServer>, known: &BTreeSet<&str>, document: &Document<'_>) {
+    for (name, server) in servers.iter().filter(|(name, _)| known.contains(name.as_str())) {
+        let message = format!("a component is named `{name}` as well, so `tools` could mean either");
+        document.push(server.place.error(message, "give one of them another name"));
+    }
 }
 
 /// Which component may call which, and where that is written.

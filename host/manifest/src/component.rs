@@ -50,6 +50,8 @@ pub struct Component {
     pub renderer: Option<Renderer>,
     /// The components whose tools it may call (`tool.nala.tools`).
     pub tools: Vec<String>,
+    /// The MCP servers whose tools it may call, which stand in the same list.
+    pub mcp: Vec<String>,
     /// What it learns about time (`tool.nala.clock`); none is the host's
     /// default.
     pub clock: Option<Clock>,
@@ -68,7 +70,7 @@ impl Component {
             ("environment", self.environment.is_empty()),
             ("files", self.files.is_empty()),
             ("key_value_stores", self.key_value_stores.is_empty()),
-            ("tools", self.tools.is_empty()),
+            ("tools", self.tools.is_empty() && self.mcp.is_empty()),
             ("variables", self.variables.is_empty()),
         ]
         .into_iter()
@@ -134,6 +136,7 @@ impl Reading<'_, '_> {
             build: table.get("build").and_then(|node| build::read(node, self.base)),
             renderer: tool.renderer.as_ref().map(|(renderer, _)| renderer.clone()),
             tools: tool.tools.iter().map(|(id, _)| id.clone()).collect(),
+            mcp: Vec::new(),
             clock: tool.clock,
             limits: tool.limits.or(self.defaults),
         };

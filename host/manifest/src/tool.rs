@@ -1,11 +1,14 @@
 //! Nala's own settings, in tables that Spin leaves to other programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use crate::diagnostic::Place;
 use crate::limits::{self, Limits};
+use crate::mcp::{self, McpServer};
 use crate::names::{self, Style};
 use crate::reader::Node;
+use crate::variables::Declared;
 
 /// Who answers `nala:chat` for a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +64,25 @@ pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
     tool
 }
 
-/// Reads `tool` of the application: the limits of components that set none.
-pub(crate) fn of_application(node: Option<Node<'_>>) -> Limits {
+/// `[application.tool.nala]`
+#[derive(Default)]
+pub(crate) struct ApplicationTool {
+    /// The limits of components that set none.
+    pub(crate) limits: Limits,
+    pub(crate) mcp: BTreeMap<String, McpServer>,
+}
+
+/// Reads `tool` of the application.
+pub(crate) fn of_application(node: Option<Node<'_>>, declared: &Declared<'_>, base: &Path) -> ApplicationTool {
     let Some(table) = nala(node).and_then(|node| node.table("[application.tool.nala]")) else {
-        return Limits::default();
+        return ApplicationTool::default();
     };
-    let limits = limits::read(table.get("limits"));
+    let tool = ApplicationTool {
+        limits: limits::read(table.get("limits")),
+        mcp: mcp::read(table.get("mcp"), declared, base),
+    };
     table.close();
-    limits
+    tool
 }
 
 /// Ours of the tables; what is in the others is theirs to check.
@@ -102,7 +116,7 @@ fn tools(node: Node<'_>) -> Vec<(String, Place)> {
     let (mut tools, mut known): (Vec<(String, Place)>, BTreeSet<&str>) = Default::default();
     for (id, node) in node.texts().unwrap_or_default() {
         if names::check(id, Style::Kebab).is_err() {
-            node.fail::<()>(format!("`{id}` cannot be a component"), "name components that export nala:tools/provider");
+            node.fail::<()>(format!("`{id}` cannot be a component"), "name components that export nala:tools/provider, or MCP servers");
         } else if !known.insert(id) {
             node.fail::<()>(format!("`{id}` is named twice"), "remove one of them");
         } else {

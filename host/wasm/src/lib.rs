@@ -65,8 +65,9 @@ pub use metrics::{OutcomeLabel, RuntimeMetrics};
 pub use outbound::{Callee, Chain, ChainError, Chained, GuestBody, Outbound};
 pub use secret::Secret;
 pub use tools::bindings::nala::tools::types::{
-    Annotations, Answer, Body, Catalogue, Content, Contents, Error as ToolError, Link, Media, Parameter, Pattern,
-    Progress, Prompt, Tool,
+    Abilities, Annotations, Answer, Body, Catalogue, Content, Contents, Error as ToolError, Inquiry, Link, Media,
+    Parameter, Pattern, Progress, Prompt, Severity, Tool,
 };
+pub use tools::elsewhere::{Elsewhere, ElsewhereCall, Teller, call_elsewhere};
 pub use tools::provider::{Owning, Provider};
 pub use tools::toolbox::{NameTaken, Toolbox};

@@ -7,6 +7,7 @@
 mod asked;
 pub(crate) mod call;
 mod describe;
+pub(crate) mod elsewhere;
 mod exports;
 mod job;
 mod library;
@@ -26,6 +27,7 @@ use bindings::nala::tools::{registry, report, types};
 use call::{Next, Running};
 use job::{Job, Said};
 
+#[allow(missing_docs, reason = "flags are written without their comments; the interface has them")]
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
         inline: "

@@ -7,8 +7,9 @@ use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, HttpTrigger, TriggerRoute};
-use nala_wasm::{Compiled, Grant, Limits, Provider, Renderer, SharedLimits, Source, Toolbox};
+use nala_wasm::{Compiled, Elsewhere, Grant, Limits, Provider, Renderer, SharedLimits, Source, Toolbox};
 
+use super::servers::Named;
 use super::{Described, Members, limits};
 use crate::answer::{Answering, Routes, Routing, Site};
 use crate::builtin;
@@ -34,6 +35,8 @@ pub(crate) struct Loading<'a> {
     members: Arc<Members>,
     /// The renderer that is part of this binary.
     builtin: Option<Arc<Renderer>>,
+    /// The MCP servers elsewhere, once one of them is needed.
+    servers: Option<BTreeMap<String, Arc<Named>>>,
 }
 
 impl<'a> Loading<'a> {
@@ -51,6 +54,7 @@ impl<'a> Loading<'a> {
             sites: BTreeMap::new(),
             members: Arc::new(Members::new(described.scratch.clone())),
             builtin: None,
+            servers: None,
         }
     }
 
@@ -149,6 +153,7 @@ impl<'a> Loading<'a> {
             "granted": {
                 "models": component.ai_models,
                 "tools": component.tools,
+                "mcp_servers": component.mcp,
                 "key_value_stores": component.key_value_stores,
                 "allowed_outbound_hosts": hosts,
                 "variables": variables,
@@ -298,7 +303,32 @@ impl<'a> Loading<'a> {
     fn toolbox(&mut self, component: &Component, models: &ModelPool) -> anyhow::Result<Arc<Toolbox>> {
         let tools = component.tools.iter().map(|id| self.provider(id, models));
         let tools = tools.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Arc::new(Toolbox::new(tools).with_context(|| component.place.clone())?))
+        let toolbox = Toolbox::new(tools).with_context(|| component.place.clone())?;
+        Ok(Arc::new(toolbox.with_elsewhere(self.elsewhere(&component.mcp)?)))
+    }
+
+    /// Tools of MCP servers elsewhere, by the names of those.
+    fn elsewhere(&mut self, names: &[String]) -> anyhow::Result<Vec<Arc<dyn Elsewhere>>> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let servers = match &self.servers {
+            Some(servers) => servers,
+            None => {
+                let servers = self.described.servers(&self.preparing.services, self.preparing.console)?;
+                self.servers.insert(servers)
+            }
+        };
+        let named = names.iter().filter_map(|name| servers.get(name));
+        Ok(named.map(|named| Arc::clone(named) as Arc<dyn Elsewhere>).collect())
+    }
+
+    /// The tools of MCP servers elsewhere that any component may call.
+    pub(crate) fn all_elsewhere(&mut self) -> anyhow::Result<Vec<Arc<dyn Elsewhere>>> {
+        let components = self.application.components.values();
+        let names: BTreeSet<&String> = components.flat_map(|component| &component.mcp).collect();
+        let names: Vec<String> = names.into_iter().cloned().collect();
+        self.elsewhere(&names)
     }
 
     /// The tools of a component.

@@ -8,6 +8,7 @@ pub(crate) mod limits;
 mod loading;
 mod own;
 mod remote;
+pub(crate) mod servers;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use tempfile::TempDir;
 use self::code::Code;
 use self::composing::{Composing, Joined};
 use self::dotenv::DotEnv;
+use self::servers::{Logins, Making, Named, Programs};
 pub(crate) use self::hosts::is_left_out;
 pub(crate) use self::loading::Loading;
 pub(crate) use self::own::{Binder, Members};
@@ -74,6 +76,8 @@ pub(crate) struct Described {
     values: variables::Values,
     /// Where copies of files are made, where there are any.
     scratch: Option<Arc<TempDir>>,
+    /// Who starts the MCP servers that are programs.
+    programs: Programs,
 }
 
 impl Described {
@@ -98,7 +102,23 @@ impl Described {
         let (fetched, missing) = Remote::new(&chosen.fetch, console)?.fetch_all(&application);
         refuse(missing)?;
         let (manifest, code) = (manifest.to_owned(), Code::Named(fetched));
-        Ok(Self { manifest, application, code, composed: None, values, scratch })
+        let programs = Programs::default();
+        Ok(Self { manifest, application, code, composed: None, values, scratch, programs })
+    }
+
+    /// Starts whoever starts MCP servers that are programs, if there are any. To be called
+    /// before the right to do so is given up.
+    ///
+    /// # Errors
+    /// This program cannot be started again.
+    pub(crate) fn start_keeper(&self) -> anyhow::Result<()> {
+        self.programs.start_keeper(&self.application, &self.values)
+    }
+
+    /// The MCP servers whose tools components may call.
+    fn servers(&self, services: &Services, console: Console) -> anyhow::Result<BTreeMap<String, Arc<Named>>> {
+        let (application, values, programs) = (&self.application, &self.values, &self.programs);
+        Making { application, values, services, programs, console }.all()
     }
 
     /// Reads the manifest of an application that was sent, whose code is in `sources`.
@@ -128,6 +148,7 @@ impl Described {
                 return Err(Help { what, help: format!("put it, and name its digest under \"{id}\"") }.into());
             }
         }
+        servers::refuse_of_machine(&application)?;
         if let Some(id) = sources.keys().find(|id| application.component(id).is_none()) {
             let what = format!("a component `{id}` was sent, and the manifest has none of that name");
             return Err(Help { what, help: "leave it out, or describe it in the manifest".to_owned() }.into());
@@ -136,7 +157,8 @@ impl Described {
         let middleware = application.triggers.iter().flat_map(|trigger| &trigger.middleware);
         refuse(dependencies.chain(middleware).filter_map(composing::refused))?;
         let (manifest, code) = (name.into(), Code::Sent(sources));
-        Ok(Self { manifest, application, code, composed: None, values, scratch: None })
+        let programs = Programs::default();
+        Ok(Self { manifest, application, code, composed: None, values, scratch: None, programs })
     }
 
     /// What loads it, bit by bit.
@@ -167,10 +189,13 @@ impl Described {
         let fetched = self.code.fetched().map(Path::to_owned);
         // Copies of files are made out of the manifest's folder.
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
-        let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty());
+        let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty())
+            || servers::reach_out(&self.application);
+        // Tokens are exchanged for new ones.
+        let logins = servers::need_logins(&self.application).then(|| Logins::beside(opened.state.as_deref()).0);
         Needs {
             read: sources.chain(dependencies).chain(fetched).chain(folder).collect(),
-            write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).collect(),
+            write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).chain(logins).collect(),
             reach: if reaches_out { Connect::Any } else { opened.reach() },
         }
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nala_egress::Networks;
-use nala_wasm::{Grant, Limits, Provider, Runtime, RuntimeConfig, Tool};
+use nala_wasm::{Elsewhere, Grant, Limits, Provider, Runtime, RuntimeConfig, Tool};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
-use super::Found;
+use super::{By, Found};
 use crate::application::{Chosen, Described};
 use crate::args::ToolSourceArgs;
 use crate::component;
@@ -21,6 +21,8 @@ use crate::services::Services;
 pub(crate) struct Tools {
     runtime: Runtime,
     providers: Vec<Arc<Provider>>,
+    /// Those of MCP servers elsewhere.
+    elsewhere: Vec<Arc<dyn Elsewhere>>,
     /// What is known of each component.
     facts: BTreeMap<String, Value>,
     /// What they were loaded from: the copies of their files go with it.
@@ -46,7 +48,8 @@ impl Tools {
         let described = Described::read(&args.from, &chosen, console)?;
         let mut loading = described.loading(&preparing);
         let providers = loading.tools()?;
-        if providers.is_empty() {
+        let elsewhere = loading.all_elsewhere()?;
+        if providers.is_empty() && elsewhere.is_empty() {
             let what = format!("no component in {} may call tools", args.from.display());
             let help = "name components that export nala:tools/provider: `tools = [\"NAME\"]` under \
                         [component.ID.tool.nala]";
@@ -55,7 +58,7 @@ impl Tools {
         let facts = |provider: &Arc<Provider>| Ok((provider.name().to_owned(), loading.facts(provider.name())?));
         let facts = providers.iter().map(facts).collect::<anyhow::Result<_>>()?;
         drop(loading);
-        Ok(Self { runtime, providers, facts, _described: Some(described) })
+        Ok(Self { runtime, providers, elsewhere, facts, _described: Some(described) })
     }
 
     /// Those of a file, which is granted nothing.
@@ -68,6 +71,7 @@ impl Tools {
         Ok(Self {
             runtime: runtime.clone(),
             providers: vec![Arc::new(provider)],
+            elsewhere: Vec::new(),
             facts: BTreeMap::from([(name, facts)]),
             _described: None,
         })
@@ -83,9 +87,20 @@ impl Tools {
         &self.providers
     }
 
-    /// All of them.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Provider, &Tool)> {
-        self.providers.iter().flat_map(|provider| provider.tools().iter().map(move |tool| (&**provider, tool)))
+    /// The MCP servers elsewhere that have more.
+    pub(crate) fn elsewhere(&self) -> &[Arc<dyn Elsewhere>] {
+        &self.elsewhere
+    }
+
+    /// All of them, each with the name of whoever has it.
+    pub(super) fn all(&self) -> Vec<(String, Tool)> {
+        let own = self.providers.iter().flat_map(|provider| {
+            provider.tools().iter().map(move |tool| (provider.name().to_owned(), tool.clone()))
+        });
+        let others = self.elsewhere.iter().flat_map(|elsewhere| {
+            elsewhere.tools().into_iter().map(move |tool| (elsewhere.name().to_owned(), tool))
+        });
+        own.chain(others).collect()
     }
 
     /// What is known of a component.
@@ -102,20 +117,26 @@ impl Tools {
             Some((component, tool)) => (Some(component), tool),
             None => (None, name),
         };
-        let is_meant = |provider: &&Arc<Provider>| {
-            component.is_none_or(|component| component == provider.name())
-                && provider.tools().iter().any(|known| known.name == tool)
-        };
-        let found: Vec<&Arc<Provider>> = self.providers.iter().filter(is_meant).collect();
-        match found.as_slice() {
-            [one] => Ok((Arc::clone(one), tool.to_owned())),
-            [] => {
-                let names: Vec<&str> = self.all().map(|(_, tool)| tool.name.as_str()).collect();
+        let is_meant = |of: &str| component.is_none_or(|component| component == of);
+        let own = self.providers.iter().filter(|provider| is_meant(provider.name())).filter_map(|provider| {
+            let found = provider.tools().iter().find(|known| known.name == tool)?.clone();
+            Some(Found { by: By::Component(Arc::clone(provider)), tool: found })
+        });
+        let others = self.elsewhere.iter().filter(|elsewhere| is_meant(elsewhere.name())).filter_map(|elsewhere| {
+            Some(Found { by: By::Server(Arc::clone(elsewhere)), tool: elsewhere.tool(tool)? })
+        });
+        let mut found: Vec<Found> = own.chain(others).collect();
+        let last = found.pop();
+        match (last, found.as_slice()) {
+            (Some(one), []) => Ok(one),
+            (None, _) => {
+                let names: Vec<String> = self.all().into_iter().map(|(_, tool)| tool.name).collect();
                 let what = format!("there is no tool {name:?}");
                 Err(Help { what, help: format!("there are {}", names.join(", ")) }.into())
             }
-            several => {
-                let names: Vec<String> = several.iter().map(|provider| format!("{}/{tool}", provider.name())).collect();
+            (Some(last), several) => {
+                let several = several.iter().chain([&last]);
+                let names: Vec<String> = several.map(|found| format!("{}/{tool}", found.by.name())).collect();
                 let what = format!("several components have a tool {name:?}");
                 Err(Help { what, help: format!("name one of {}", names.join(", ")) }.into())
             }

@@ -44,6 +44,31 @@ pub(super) struct By {
     pub(super) deadline: Instant,
 }
 
+impl By {
+    /// On behalf of somebody who calls by hand, and waits so long. The calling thread is one
+    /// of a Tokio runtime.
+    pub(super) fn hand(wait: Duration) -> Self {
+        let origin = Origin::client(Handle::current());
+        Self { origin, deadline: Instant::now() + wait, calls: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+/// Follows a call to its answer, of whose caller nothing can be asked.
+pub(super) async fn follow(running: Running, mut told: impl FnMut(Progress)) -> Result<Answer, Error> {
+    loop {
+        match running.next().await {
+            Next::Progress(progress) => told(progress),
+            Next::Answer(Ok(Said::Answer(answer))) => return Ok(answer),
+            Next::Answer(Err(error)) => return Err(error),
+            // It is asked nothing, having said that it cannot reply.
+            Next::Log(_) | Next::Ask(_) => {}
+            Next::Nothing | Next::Answer(Ok(_)) => {
+                return Err(Error::Failed("the call ended without an answer".into()));
+            }
+        }
+    }
+}
+
 /// A component that is a tool, or several, see [`crate::Runtime::load_tools`].
 pub struct Provider {
     blueprint: Blueprint,
@@ -122,25 +147,12 @@ impl Provider {
         self: &Arc<Self>,
         tool: &str,
         arguments: String,
-        mut told: impl FnMut(Progress),
+        told: impl FnMut(Progress),
     ) -> Result<Answer, Error> {
         toolbox::check_arguments(&arguments)?;
-        let deadline = Instant::now() + self.blueprint.limits.wall;
-        let by = By { origin: Origin::client(Handle::current()), deadline, calls: Arc::new(Semaphore::new(1)) };
+        let by = By::hand(self.blueprint.limits.wall);
         let job = Job::Call { tool: tool.to_owned(), arguments };
-        let running = self.start(job, Abilities::empty(), by, &self.blueprint.account.tenant)?;
-        loop {
-            match running.next().await {
-                Next::Progress(progress) => told(progress),
-                Next::Answer(Ok(Said::Answer(answer))) => return Ok(answer),
-                Next::Answer(Err(error)) => return Err(error),
-                // It is asked nothing, having said that it cannot reply.
-                Next::Log(_) | Next::Ask(_) => {}
-                Next::Nothing | Next::Answer(Ok(_)) => {
-                    return Err(Error::Failed("the call ended without an answer".into()));
-                }
-            }
-        }
+        follow(self.start(job, Abilities::empty(), by, &self.blueprint.account.tenant)?, told).await
     }
 
     /// Begins what is asked on the account of a tenant.
@@ -170,11 +182,7 @@ impl Provider {
             _room: room,
         };
         account.meter.add(Counter::Requests, 1);
-        let now = Instant::now();
-        // Whoever asks is to have some time left to say what came of it.
-        let left = deadline.saturating_duration_since(now);
-        let left = left.saturating_sub(LEFT_OVER.min(left / 10));
-        let deadline = now + left.min(blueprint.limits.wall);
+        let deadline = Instant::now() + left_over(deadline).min(blueprint.limits.wall);
         let control = Arc::new(RequestControl::of_call(deadline, origin));
         let talk = account.hold(Stock::HostBytes, call::MOST_SAID).map_err(busy)?;
         let (running, listener) = Running::begin(Arc::clone(&control), abilities, Some(talk));
@@ -218,6 +226,13 @@ impl Provider {
 
 /// What a caller keeps of its time, or a tenth of it where it has little.
 const LEFT_OVER: Duration = Duration::from_secs(1);
+
+/// What is left for a call until a deadline of whoever asks, who is to have some time left
+/// to say what came of it.
+pub(super) fn left_over(deadline: Instant) -> Duration {
+    let left = deadline.saturating_duration_since(Instant::now());
+    left.saturating_sub(LEFT_OVER.min(left / 10))
+}
 
 /// What a note of a failed call takes of what may be logged, in bytes.
 const NOTE: u64 = 256;
@@ -322,7 +337,7 @@ impl Call {
 }
 
 /// Takes room for an answer until it is told.
-fn keep(account: &Account, outcome: Result<Said, Error>) -> Result<(Said, Holding), Error> {
+pub(super) fn keep(account: &Account, outcome: Result<Said, Error>) -> Result<(Said, Holding), Error> {
     let said = outcome.map_err(shorter)?;
     let busy = |error: Exceeded| Error::Busy(format!("there is no room for the answer: {error}"));
     let held = account.hold(Stock::HostBytes, said.bytes() as u64).map_err(busy)?;

@@ -1,6 +1,6 @@
 //! The tools that a component may call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::bindings::nala::tools::types::{Abilities, Catalogue, Error, Pattern, Subject, Tool};
 use super::call::Running;
+use super::elsewhere::{self, Elsewhere};
 use super::job::Job;
 use super::library;
 use super::provider::{By, Provider};
@@ -18,6 +19,8 @@ use crate::store::StoreData;
 #[derive(Clone, Default)]
 pub struct Toolbox {
     providers: Vec<Arc<Provider>>,
+    /// Tools that are no component's, which come and go.
+    elsewhere: Vec<Arc<dyn Elsewhere>>,
     /// Which one has the tool,
     tools: BTreeMap<String, usize>,
     /// the resource,
@@ -58,12 +61,27 @@ impl Toolbox {
             assets: by_name("resource", &providers, assets)?,
             prompts: by_name("prompt", &providers, prompts)?,
             providers,
+            elsewhere: Vec::new(),
         })
     }
 
-    /// All tools, in the order of the components.
+    /// The same with tools that are no component's. Where one has the name of a component's,
+    /// or of one before it, that is called.
+    #[must_use]
+    pub fn with_elsewhere(self, elsewhere: Vec<Arc<dyn Elsewhere>>) -> Self {
+        Self { elsewhere, ..self }
+    }
+
+    /// All tools, in the order of the components, and then those that are no component's.
     pub(super) fn list(&self) -> Vec<Tool> {
-        self.providers.iter().flat_map(|provider| provider.tools()).cloned().collect()
+        let mut all: Vec<Tool> = self.providers.iter().flat_map(|provider| provider.tools()).cloned().collect();
+        let mut names: BTreeSet<String> = self.tools.keys().cloned().collect();
+        for tool in self.elsewhere.iter().flat_map(|elsewhere| elsewhere.tools()) {
+            if names.insert(tool.name.clone()) {
+                all.push(tool);
+            }
+        }
+        all
     }
 
     /// All that can be read, in the same order.
@@ -78,7 +96,7 @@ impl Toolbox {
 
     /// Begins what is asked for the request that a guest answers.
     pub(super) fn start(&self, job: Job, abilities: Abilities, caller: &StoreData) -> Result<Running, Error> {
-        let provider = self.provider(&job)?;
+        let of_component = self.provider(&job);
         if let Job::Call { arguments, .. } = &job {
             check_arguments(arguments)?;
         }
@@ -90,7 +108,18 @@ impl Toolbox {
             return Err(Error::Failed("too many calls lie in each other".into()));
         };
         let by = By { origin, deadline: request.deadline, calls: Arc::clone(&request.calls) };
-        provider.start(job, abilities, by, &caller.account.tenant)
+        let unknown = match of_component {
+            Ok(provider) => return provider.start(job, abilities, by, &caller.account.tenant),
+            Err(error) => error,
+        };
+        let Job::Call { tool, arguments } = job else { return Err(unknown) };
+        let found = self.elsewhere.iter().find_map(|elsewhere| Some((elsewhere, elsewhere.tool(&tool)?)));
+        let Some((elsewhere, tool)) = found else {
+            let listed: Vec<String> = self.list().into_iter().map(|tool| tool.name).collect();
+            return Err(Error::UnknownTool(self::unknown("tool", &tool, listed.iter())));
+        };
+        let call_bytes = caller.limits.call_bytes;
+        elsewhere::start(elsewhere, (tool, arguments), abilities, by, &caller.account, call_bytes)
     }
 
     /// Who is asked.

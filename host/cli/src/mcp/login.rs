@@ -1,0 +1,171 @@
+//! `nala-host mcp login`: somebody logs in at a server, in a browser.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use nala_egress::{AllowList, ConnectionLimit, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
+use nala_manifest::{Application, McpEndpoint};
+use nala_mcp::{Login, LoginError};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
+
+use crate::application::servers::{self, Logins};
+use crate::application::{Chosen, dotenv::DotEnv};
+use crate::args::LoginArgs;
+use crate::console::{Console, Help};
+
+/// How long somebody has to log in.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The longest request of a browser that is read, in bytes.
+const LONGEST: u64 = 16 << 10;
+
+/// Where the browser is sent in the end.
+const PATH: &str = "/callback";
+
+/// The variable with the secret of a registered client: on a command line all would see it.
+const SECRET: &str = "NALA_MCP_CLIENT_SECRET";
+
+/// Runs the verb.
+///
+/// # Errors
+/// There is no such server, nobody logs in, or the tokens cannot be kept.
+pub(super) fn main(args: &LoginArgs, console: Console) -> anyhow::Result<()> {
+    let application = Application::read(&args.from, None)?;
+    let McpEndpoint::Remote { url, .. } = servers::to_log_in(&application, &args.server)? else {
+        anyhow::bail!("nobody logs in at a program");
+    };
+    let chosen = Chosen { variables: args.variable.clone(), ..Chosen::default() };
+    let dotenv = DotEnv::beside(&args.from)?;
+    let values = application.values(&|name| chosen.variable(name).or_else(|| dotenv.variable(name)))?;
+    let url = values.resolve(url)?.expose().to_owned();
+    let url = nala_manifest::check_server_url(&url).map_err(|why| anyhow::anyhow!("{url:?} is no address: {why}"))?;
+    let tokens = Logins::beside(args.state_dir.as_deref()).of(&args.server);
+    let runtime = crate::tool::runtime()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(("127.0.0.1", args.port)).await.context("the browser has nowhere to go back to")?;
+        let port = listener.local_addr()?.port();
+        let secret = std::env::var(SECRET).ok();
+        let login = Login {
+            redirect: format!("http://127.0.0.1:{port}{PATH}"),
+            client_name: "Nala".to_owned(),
+            registered: args.client_id.clone().map(|id| (id, secret)),
+            metadata_url: args.client_metadata.clone(),
+            scopes: args.scopes.clone(),
+            challenge: None,
+        };
+        let egress = gate()?.egress(Owner::new("", args.server.as_str()), everywhere(&url)?);
+        let visit = |page: Url| async move {
+            console.say(&format!("Log in here: {page}"));
+            if !args.no_browser {
+                open(&page);
+            }
+            let back = tokio::time::timeout(PATIENCE, returned(listener)).await;
+            back.map_err(|_| format!("nobody logged in within {PATIENCE:?}"))?.map_err(|error| error.to_string())
+        };
+        nala_mcp::login(&url, &egress, login, &tokens, visit).await.map_err(explain)
+    })?;
+    console.say(&format!("Logged in at `{}`; `nala-host up` uses it from its next start on.", args.server));
+    Ok(())
+}
+
+fn explain(error: LoginError) -> anyhow::Error {
+    let help = match &error {
+        LoginError::Browser(_) => "run it again, and follow the address to its end",
+        LoginError::Server(_) => "look whether the address in the manifest is that of an MCP server",
+        _ => "use --client-id if the server does not register clients itself, with its secret, if it has one, in \
+              NALA_MCP_CLIENT_SECRET",
+    };
+    Help { what: error.to_string(), help: help.to_owned() }.into()
+}
+
+fn gate() -> anyhow::Result<Gate> {
+    let (resolver, admit) = (Arc::new(SystemResolver::default()), Arc::new(ConnectionLimit::new(64, 64)));
+    Gate::new(GateConfig::default(), resolver, admit, EgressMetrics::default())
+        .context("the way to servers outside cannot be opened")
+}
+
+/// Whoever logs in by hand decides where; what is on this machine counts only if the server
+/// is.
+fn everywhere(url: &Url) -> anyhow::Result<AllowList> {
+    let mut hosts = vec![servers::origin(url), "https://*".to_owned()];
+    if url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127.")) {
+        hosts.extend(["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned));
+    }
+    Ok(AllowList::parse(&hosts)?)
+}
+
+/// Has a browser show a page, where there is one.
+fn open(page: &Url) {
+    let mut command = std::process::Command::new("xdg-open");
+    command.arg(page.as_str()).stdin(std::process::Stdio::null());
+    let quiet = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    if let Ok(mut browser) = quiet.spawn() {
+        std::thread::spawn(move || browser.wait());
+    }
+}
+
+/// The address that a browser is sent to in the end. What else comes is sent away.
+async fn returned(listener: TcpListener) -> std::io::Result<String> {
+    let port = listener.local_addr()?.port();
+    loop {
+        let (mut stream, _) = listener.accept().await?;
+        let Some(target) = target(&mut stream).await else { continue };
+        let is_it = target.strip_prefix(PATH).is_some_and(|rest| rest.starts_with('?'));
+        let (status, text) = match is_it {
+            true if target.contains("code=") => ("200 OK", "You are logged in. This page can be closed."),
+            true => ("400 Bad Request", "The server did not let you in. The terminal says more."),
+            false => ("404 Not Found", "This is not the page that you are looking for."),
+        };
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}\n",
+            text.len() + 1
+        );
+        // A browser that is gone has seen enough.
+        let _gone = stream.write_all(answer.as_bytes()).await;
+        if is_it {
+            return Ok(format!("http://127.0.0.1:{port}{target}"));
+        }
+    }
+}
+
+/// What a browser asks for. A connection on which nothing comes holds up no other for long.
+async fn target(stream: &mut TcpStream) -> Option<String> {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream.take(LONGEST));
+    let reading = async {
+        reader.read_line(&mut line).await.ok()?;
+        let target = line.strip_prefix("GET ")?.split(' ').next()?.to_owned();
+        loop {
+            let mut rest = String::new();
+            if reader.read_line(&mut rest).await.ok()? <= 2 {
+                return Some(target);
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), reading).await.ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_browser_comes_back_and_others_do_not_matter() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let waiting = tokio::spawn(returned(listener));
+        for target in ["/favicon.ico", "/callback", "/callback?code=a&state=b"] {
+            let mut browser = TcpStream::connect(address).await.unwrap();
+            browser.write_all(format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            browser.read_to_string(&mut answer).await.unwrap();
+            let expected = if target.contains('?') { "HTTP/1.1 200" } else { "HTTP/1.1 404" };
+            assert!(answer.starts_with(expected), "{target}: {answer}");
+        }
+        let back = waiting.await.unwrap().unwrap();
+        assert_eq!(back, format!("http://{address}/callback?code=a&state=b"));
+    }
+}

@@ -1,0 +1,131 @@
+//! How a connection to a server begins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nala_egress::Egress;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
+use rmcp::transport::auth::{AuthClient, AuthorizationManager};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+
+use crate::endpoint::{Access, Endpoint, Remote};
+use crate::error::ServerError;
+use crate::handler::Handler;
+use crate::http::Http;
+use crate::oauth;
+
+/// A connection to a server.
+pub(crate) type Service = RunningService<RoleClient, Handler>;
+
+/// The longest that a connection may take to be made, whatever a server allows for calls.
+const STARTING: Duration = Duration::from_secs(30);
+
+/// What bounds what a server says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The bytes of a message.
+    pub(crate) message: usize,
+}
+
+/// Connects to a server.
+pub(crate) async fn connect(
+    endpoint: &Endpoint,
+    egress: Option<&Egress>,
+    bounds: Bounds,
+    handler: Handler,
+) -> Result<Service, ServerError> {
+    let starting = async {
+        match endpoint {
+            Endpoint::Remote(remote) => {
+                let no_way = || ServerError::Unreachable("this process has no way to servers outside".to_owned());
+                let egress = egress.ok_or_else(no_way)?;
+                over_http(remote, egress, bounds, handler).await
+            }
+            Endpoint::Program(program) => {
+                let pipe = program.keeper.start(program.index).await;
+                let pipe = pipe.map_err(|error| ServerError::Unreachable(format!("it cannot be started: {error}")))?;
+                let (read, write) = pipe.into_split(bounds.message);
+                serve(handler, rmcp::transport::async_rw::AsyncRwTransport::new_client(read, write)).await
+            }
+        }
+    };
+    tokio::time::timeout(STARTING, starting).await.unwrap_or(Err(ServerError::Late(STARTING)))
+}
+
+async fn over_http(
+    remote: &Remote,
+    egress: &Egress,
+    bounds: Bounds,
+    handler: Handler,
+) -> Result<Service, ServerError> {
+    let http = Http::new(egress.clone());
+    let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str())
+        .custom_headers(remote.headers.iter().cloned().collect::<HashMap<_, _>>())
+        .max_sse_event_size(bounds.message)
+        .max_json_response_size(bounds.message)
+        .reinit_on_expired_session(true);
+    match &remote.access {
+        Access::None => speak(handler, http, config).await,
+        Access::Token(token) => {
+            config = config.auth_header(token.clone());
+            speak(handler, http, config).await
+        }
+        Access::Client(grant) => {
+            let manager = oauth::by_credentials(&remote.url, grant, http.clone()).await?;
+            authorized(handler, http, manager, config).await
+        }
+        Access::Login(tokens) => {
+            let manager = oauth::by_tokens(&remote.url, tokens, http.clone()).await?;
+            authorized(handler, http, manager, config).await
+        }
+    }
+}
+
+async fn authorized(
+    handler: Handler,
+    http: Http,
+    manager: AuthorizationManager,
+    config: StreamableHttpClientTransportConfig,
+) -> Result<Service, ServerError> {
+    speak(handler, AuthClient::new(http, manager), config).await
+}
+
+async fn speak<C>(handler: Handler, client: C, config: StreamableHttpClientTransportConfig) -> Result<Service, ServerError>
+where
+    C: StreamableHttpClient + Send + Sync,
+{
+    serve(handler, StreamableHttpClientTransport::with_client(client, config)).await
+}
+
+/// The newest version without a handshake first; whoever does not know it is asked as
+/// before.
+async fn serve<T, E, A>(handler: Handler, transport: T) -> Result<Service, ServerError>
+where
+    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::V_2025_11_25),
+    };
+    handler.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| ServerError::of_start(&error))
+}
+
+/// Clones of what a connection is made with are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) egress: Option<Egress>,
+    pub(crate) bounds: Bounds,
+}
+
+impl Way {
+    /// Connects.
+    pub(crate) async fn connect(&self, handler: Handler) -> Result<Service, ServerError> {
+        connect(&self.endpoint, self.egress.as_ref(), self.bounds, handler).await
+    }
+}
