@@ -15,10 +15,10 @@ use crate::profile::Profiles;
 use crate::reader::{Document, Name, Node, Table, listed};
 use crate::references::{self, Renderers, ToolUses};
 use crate::routes::RouteTable;
-use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
-use crate::tool::{self, ApplicationTool};
-use crate::variables::{self, Declared, MissingVariables, Values, Variable};
 use crate::targets;
+use crate::tool::{self, ApplicationTool};
+use crate::triggers::{self, Answer, HttpTrigger, TriggerRoute, Triggers};
+use crate::variables::{self, Declared, MissingVariables, Values, Variable};
 
 /// An application: components and the routes they answer.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use crate::reader::{Node, Table};
 use crate::source::{self, Source};
 use crate::targets;
 use crate::template::Template;
-use crate::tool::{self, Clock, Renderer};
+use crate::tool::{self, Clock, Keyed, Renderer};
 use crate::variables::{self, Declared};
 
 /// `[component.ID]`
@@ -55,6 +55,8 @@ pub struct Component {
     /// What it learns about time (`tool.nala.clock`); none is the host's
     /// default.
     pub clock: Option<Clock>,
+    /// How instances of its tools are kept between calls (`tool.nala.keyed`).
+    pub keyed: Option<Keyed>,
     /// Its limits; where it sets none, the application's.
     pub limits: Limits,
 }
@@ -138,6 +140,7 @@ impl Reading<'_, '_> {
             tools: tool.tools.iter().map(|(id, _)| id.clone()).collect(),
             mcp: Vec::new(),
             clock: tool.clock,
+            keyed: tool.keyed,
             limits: tool.limits.or(self.defaults),
         };
         if let Some(node) = table.get("sqlite_databases")

@@ -43,5 +43,5 @@ pub use hosts::AllowedHost;
 pub use limits::Limits;
 pub use mcp::{McpAccess, McpEndpoint, McpServer, check_url as check_server_url};
 pub use static_response::StaticResponse;
-pub use tool::{Clock, Renderer};
+pub use tool::{Clock, Keyed, Renderer};
 pub use triggers::{Answer, HttpTrigger, TriggerRoute};

@@ -137,7 +137,9 @@ fn remote(node: Node<'_>, table: &Table<'_>, declared: &Declared<'_>) -> Option<
         (None, None) => McpAccess::None,
         (Some(token), None) => McpAccess::Token(variables::template(token, declared)?),
         (None, Some(oauth)) => oauth_of(oauth, declared)?,
-        (Some(_), Some(oauth)) => return oauth.fail("a server has a `token` or `oauth`, not both", "remove one of them"),
+        (Some(_), Some(oauth)) => {
+            return oauth.fail("a server has a `token` or `oauth`, not both", "remove one of them");
+        }
     };
     Some(McpEndpoint::Remote { url, place: node.place(), headers, access })
 }

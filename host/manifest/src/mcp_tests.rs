@@ -45,14 +45,20 @@ fn servers_are_read_and_named_like_components() {
     "#;
     let application = read(servers, r#"["clock", "weather", "docs"]"#).unwrap();
     let agent = application.component("agent").unwrap();
-    assert_eq!((agent.tools.as_slice(), agent.mcp.as_slice()), (&["clock".to_owned()][..], &["weather".to_owned(), "docs".to_owned()][..]));
+    assert_eq!(
+        (agent.tools.as_slice(), agent.mcp.as_slice()),
+        (&["clock".to_owned()][..], &["weather".to_owned(), "docs".to_owned()][..])
+    );
     assert_eq!(application.mcp.len(), 4);
     let weather = &application.mcp["weather"];
     assert_eq!(weather.tools.as_deref(), Some(&["forecast".to_owned()][..]));
     assert_eq!(weather.timeout, Some(std::time::Duration::from_secs(20)));
-    let McpEndpoint::Remote { access: McpAccess::Token(_), headers, .. } = &weather.endpoint else { panic!("{weather:?}") };
+    let McpEndpoint::Remote { access: McpAccess::Token(_), headers, .. } = &weather.endpoint else {
+        panic!("{weather:?}")
+    };
     assert!(headers.contains_key("X-Team"));
-    let McpEndpoint::Remote { access: McpAccess::Client { hosts, .. }, .. } = &application.mcp["tickets"].endpoint else {
+    let McpEndpoint::Remote { access: McpAccess::Client { hosts, .. }, .. } = &application.mcp["tickets"].endpoint
+    else {
         panic!("a client")
     };
     assert_eq!(hosts, &["https://*"]);

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::diagnostic::Place;
 use crate::limits::{self, Limits};
 use crate::mcp::{self, McpServer};
 use crate::names::{self, Style};
+use crate::quantity;
 use crate::reader::Node;
 use crate::variables::Declared;
 
@@ -47,8 +49,24 @@ pub(crate) struct ComponentTool {
     /// Each with where it is named.
     pub(crate) tools: Vec<(String, Place)>,
     pub(crate) clock: Option<Clock>,
+    pub(crate) keyed: Option<Keyed>,
     pub(crate) limits: Limits,
 }
+
+/// `keyed = { by, idle, most }`: calls of its tools share instances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyed {
+    /// The argument by which an instance is chosen.
+    pub by: String,
+    /// How long an instance is kept that is not called.
+    pub idle: Duration,
+    /// How many a tenant has.
+    pub most: u32,
+}
+
+/// What is kept if nothing is said of it.
+const IDLE: Duration = Duration::from_secs(600);
+const MOST: u32 = 8;
 
 /// Reads `tool` of a component.
 pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
@@ -58,6 +76,7 @@ pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
         renderer: table.get("renderer").and_then(renderer),
         tools: table.get("tools").map(tools).unwrap_or_default(),
         clock: table.get("clock").and_then(clock),
+        keyed: table.get("keyed").and_then(keyed),
         limits: limits::read(table.get("limits")),
     };
     table.close();
@@ -77,10 +96,8 @@ pub(crate) fn of_application(node: Option<Node<'_>>, declared: &Declared<'_>, ba
     let Some(table) = nala(node).and_then(|node| node.table("[application.tool.nala]")) else {
         return ApplicationTool::default();
     };
-    let tool = ApplicationTool {
-        limits: limits::read(table.get("limits")),
-        mcp: mcp::read(table.get("mcp"), declared, base),
-    };
+    let tool =
+        ApplicationTool { limits: limits::read(table.get("limits")), mcp: mcp::read(table.get("mcp"), declared, base) };
     table.close();
     tool
 }
@@ -116,7 +133,10 @@ fn tools(node: Node<'_>) -> Vec<(String, Place)> {
     let (mut tools, mut known): (Vec<(String, Place)>, BTreeSet<&str>) = Default::default();
     for (id, node) in node.texts().unwrap_or_default() {
         if names::check(id, Style::Kebab).is_err() {
-            node.fail::<()>(format!("`{id}` cannot be a component"), "name components that export nala:tools/provider, or MCP servers");
+            node.fail::<()>(
+                format!("`{id}` cannot be a component"),
+                "name components that export nala:tools/provider, or MCP servers",
+            );
         } else if !known.insert(id) {
             node.fail::<()>(format!("`{id}` is named twice"), "remove one of them");
         } else {
@@ -124,6 +144,27 @@ fn tools(node: Node<'_>) -> Vec<(String, Place)> {
         }
     }
     tools
+}
+
+fn keyed(node: Node<'_>) -> Option<Keyed> {
+    let table = node.table("`keyed`")?;
+    let by = table.need("by", "write `by = \"session\"`: the argument by which an instance is chosen");
+    let by = by.and_then(|node| match node.text()? {
+        text if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
+            Some(text.to_owned())
+        }
+        text => node.fail(format!("`{text}` cannot be an argument"), "use letters, digits and `_`"),
+    });
+    let idle = table.get("idle").map_or(Some(IDLE), |node| match quantity::duration(node.text()?) {
+        Some(idle) if !idle.is_zero() => Some(idle),
+        _ => node.fail("`idle` is no time", "write \"10m\""),
+    });
+    let most = table.get("most").map_or(Some(MOST), |node| match node.integer()?.try_into() {
+        Ok(most) if most > 0 => Some(most),
+        _ => node.fail("`most` must be 1 or more", "write a number such as 8"),
+    });
+    table.close();
+    Some(Keyed { by: by?, idle: idle?, most: most? })
 }
 
 fn clock(node: Node<'_>) -> Option<Clock> {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use nala_egress::Egress;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
-use rmcp::transport::auth::{AuthClient, AuthorizationManager};
+use rmcp::transport::IntoTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
@@ -39,80 +41,90 @@ pub(crate) async fn connect(
     handler: Handler,
 ) -> Result<Service, ServerError> {
     let starting = async {
-        match endpoint {
-            Endpoint::Remote(remote) => {
-                let no_way = || ServerError::Unreachable("this process has no way to servers outside".to_owned());
-                let egress = egress.ok_or_else(no_way)?;
-                over_http(remote, egress, bounds, handler).await
+        match begin(endpoint, egress, bounds, handler.clone(), newest()).await {
+            // It answers something else to what it does not know.
+            Err(ServerError::Wrong(_)) => {
+                begin(endpoint, egress, bounds, handler, ClientLifecycleMode::Initialize).await
             }
-            Endpoint::Program(program) => {
-                let pipe = program.keeper.start(program.index).await;
-                let pipe = pipe.map_err(|error| ServerError::Unreachable(format!("it cannot be started: {error}")))?;
-                let (read, write) = pipe.into_split(bounds.message);
-                serve(handler, rmcp::transport::async_rw::AsyncRwTransport::new_client(read, write)).await
-            }
+            connected => connected,
         }
     };
     tokio::time::timeout(STARTING, starting).await.unwrap_or(Err(ServerError::Late(STARTING)))
 }
 
-async fn over_http(
-    remote: &Remote,
-    egress: &Egress,
+async fn begin(
+    endpoint: &Endpoint,
+    egress: Option<&Egress>,
     bounds: Bounds,
     handler: Handler,
+    lifecycle: ClientLifecycleMode,
 ) -> Result<Service, ServerError> {
+    match endpoint {
+        Endpoint::Remote(remote) => {
+            let no_way = || ServerError::Unreachable("this process has no way to servers outside".to_owned());
+            over_http(remote, egress.ok_or_else(no_way)?, bounds, Client { handler, lifecycle }).await
+        }
+        Endpoint::Program(program) => {
+            let pipe = program.keeper.start(program.index).await;
+            let pipe = pipe.map_err(|error| ServerError::Unreachable(format!("it cannot be started: {error}")))?;
+            let (read, write) = pipe.into_split(bounds.message);
+            Client { handler, lifecycle }.serve(AsyncRwTransport::new_client(read, write)).await
+        }
+    }
+}
+
+async fn over_http(remote: &Remote, egress: &Egress, bounds: Bounds, client: Client) -> Result<Service, ServerError> {
     let http = Http::new(egress.clone());
-    let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str())
+    let config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str())
         .custom_headers(remote.headers.iter().cloned().collect::<HashMap<_, _>>())
         .max_sse_event_size(bounds.message)
         .max_json_response_size(bounds.message)
         .reinit_on_expired_session(true);
     match &remote.access {
-        Access::None => speak(handler, http, config).await,
-        Access::Token(token) => {
-            config = config.auth_header(token.clone());
-            speak(handler, http, config).await
-        }
+        Access::None => client.speak(http, config).await,
+        Access::Token(token) => client.speak(http, config.auth_header(token.clone())).await,
         Access::Client(grant) => {
             let manager = oauth::by_credentials(&remote.url, grant, http.clone()).await?;
-            authorized(handler, http, manager, config).await
+            client.speak(AuthClient::new(http, manager), config).await
         }
         Access::Login(tokens) => {
             let manager = oauth::by_tokens(&remote.url, tokens, http.clone()).await?;
-            authorized(handler, http, manager, config).await
+            client.speak(AuthClient::new(http, manager), config).await
         }
     }
 }
 
-async fn authorized(
-    handler: Handler,
-    http: Http,
-    manager: AuthorizationManager,
-    config: StreamableHttpClientTransportConfig,
-) -> Result<Service, ServerError> {
-    speak(handler, AuthClient::new(http, manager), config).await
-}
-
-async fn speak<C>(handler: Handler, client: C, config: StreamableHttpClientTransportConfig) -> Result<Service, ServerError>
-where
-    C: StreamableHttpClient + Send + Sync,
-{
-    serve(handler, StreamableHttpClientTransport::with_client(client, config)).await
-}
-
-/// The newest version without a handshake first; whoever does not know it is asked as
-/// before.
-async fn serve<T, E, A>(handler: Handler, transport: T) -> Result<Service, ServerError>
-where
-    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let lifecycle = ClientLifecycleMode::Auto {
+/// The newest version without a handshake first; whoever says that it does not know it is
+/// asked as before.
+fn newest() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    };
-    handler.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| ServerError::of_start(&error))
+    }
+}
+
+/// This side of a connection that is to begin.
+struct Client {
+    handler: Handler,
+    lifecycle: ClientLifecycleMode,
+}
+
+impl Client {
+    async fn speak<C>(self, http: C, config: StreamableHttpClientTransportConfig) -> Result<Service, ServerError>
+    where
+        C: StreamableHttpClient + Send + Sync,
+    {
+        self.serve(StreamableHttpClientTransport::with_client(http, config)).await
+    }
+
+    async fn serve<T, E, A>(self, transport: T) -> Result<Service, ServerError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let serving = self.handler.serve_with_lifecycle(transport, self.lifecycle);
+        serving.await.map_err(|error| ServerError::of_start(&error))
+    }
 }
 
 /// Clones of what a connection is made with are the same.

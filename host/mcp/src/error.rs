@@ -46,8 +46,8 @@ fn for_scope(scope: &Option<String>) -> String {
 impl ServerError {
     /// Of a connection that could not be made.
     pub(crate) fn of_start(error: &ClientInitializeError) -> Self {
-        if error.is_authorization_required() {
-            let challenge = error.auth_challenge().map(str::to_owned);
+        let challenge = error.auth_challenge().map(str::to_owned);
+        if challenge.is_some() || error.is_authorization_required() {
             return Self::Unauthorized { scope: challenge.as_deref().and_then(wanted), challenge };
         }
         match error {
@@ -104,7 +104,7 @@ fn needs_login(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// `scope` of a challenge (RFC 6750, section 3).
-fn wanted(challenge: &str) -> Option<String> {
+pub(crate) fn wanted(challenge: &str) -> Option<String> {
     let rest = challenge.split_once("scope=")?.1;
     let text = match rest.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next(),
@@ -128,7 +128,9 @@ fn causes<'e>(
     let inner = |error: &'e (dyn std::error::Error + 'static)| {
         // This one does not tell its cause as one.
         match error.downcast_ref::<ServiceError>() {
-            Some(ServiceError::TransportSend(send)) => Some(send.error.as_ref() as &'e (dyn std::error::Error + 'static)),
+            Some(ServiceError::TransportSend(send)) => {
+                Some(send.error.as_ref() as &'e (dyn std::error::Error + 'static))
+            }
             _ => error.source(),
         }
     };

@@ -8,8 +8,8 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
     ElicitResult, ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ListRootsResult,
-    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RootsCapabilities, SamplingCapability,
-    UrlElicitationCapability,
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RootsCapabilities,
+    SamplingCapability, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde::Serialize;
@@ -73,7 +73,8 @@ impl Handler {
     async fn ask<Q: Serialize, A: DeserializeOwned>(&self, inquiry: Inquiry, params: &Q) -> Result<A, ErrorData> {
         let nobody = || ErrorData::invalid_request("nobody can be asked", None);
         let hear = lock(&self.shared.alone).clone().ok_or_else(nobody)?;
-        let params = serde_json::to_value(params).map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+        let params =
+            serde_json::to_value(params).map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         // An object, where there is nothing to be said of it.
         let params = if params.is_null() { serde_json::json!({}) } else { params };
         let reply = hear.ask("asked".to_owned(), inquiry, params).await;

@@ -68,7 +68,11 @@ impl Http {
         Self { egress }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>, timeouts: Timeouts) -> Result<Response<ResponseBody>, HttpError> {
+    async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        timeouts: Timeouts,
+    ) -> Result<Response<ResponseBody>, HttpError> {
         Ok(self.egress.send(request, timeouts).await?)
     }
 }
@@ -198,7 +202,9 @@ impl StreamableHttpClient for Http {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             StatusCode::NOT_FOUND if session_id.is_some() => Err(StreamableHttpError::SessionExpired),
-            status if !status.is_success() => Err(challenged(status, response.headers()).unwrap_or_else(|| unexpected(status, ""))),
+            status if !status.is_success() => {
+                Err(challenged(status, response.headers()).unwrap_or_else(|| unexpected(status, "")))
+            }
             _ if is(response.headers(), STREAM) => Ok(events(response.into_body(), max_sse_event_size)),
             _ => Err(StreamableHttpError::UnexpectedContentType(kind(response.headers()))),
         }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use nala_egress::Egress;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig, OAuthState,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig,
+    CredentialStore, OAuthState,
 };
 use thiserror::Error;
 use url::Url;
@@ -36,7 +37,11 @@ pub(crate) async fn by_credentials(url: &Url, grant: &Grant, http: Http) -> Resu
 }
 
 /// An authorization that knows its tokens, because somebody has logged in.
-pub(crate) async fn by_tokens(url: &Url, tokens: &Arc<Tokens>, http: Http) -> Result<AuthorizationManager, ServerError> {
+pub(crate) async fn by_tokens(
+    url: &Url,
+    tokens: &Arc<Tokens>,
+    http: Http,
+) -> Result<AuthorizationManager, ServerError> {
     let mut manager =
         AuthorizationManager::new_with_oauth_http_client(url.as_str(), Arc::new(http)).await.map_err(refused)?;
     manager.set_credential_store(Tokens::clone(tokens));
@@ -106,6 +111,10 @@ where
     let http = Arc::new(Http::new(egress.clone()));
     let mut manager = AuthorizationManager::new_with_oauth_http_client(url.as_str(), http).await?;
     manager.set_credential_store(tokens.clone());
+    let scopes = match (login.scopes.is_empty(), &challenge) {
+        (true, Some(challenge)) => with_those_before(challenge, tokens).await?,
+        _ => login.scopes,
+    };
     // What was registered at another authorization server is of no use at this one.
     let resolution = match &challenge {
         Some(_) => manager.resolve_metadata_from_challenge(challenge.as_deref()).await?,
@@ -113,7 +122,7 @@ where
     };
     manager.set_metadata(resolution.metadata);
     let mut request = AuthorizationRequest::new(login.redirect).with_client_name(login.client_name);
-    request.scopes = login.scopes;
+    request.scopes = scopes;
     request.client_metadata_url = login.metadata_url;
     if let Some((id, secret)) = login.registered {
         (request.client_id, request.client_secret) = (Some(id), secret);
@@ -123,6 +132,21 @@ where
     let back = visit(page).await.map_err(LoginError::Browser)?;
     session.handle_callback_url(&back).await?;
     Ok(())
+}
+
+/// What a challenge names, with what was granted before: a server that wants more would
+/// take back the rest otherwise. Nothing, where it names nothing or nothing was granted:
+/// what is asked for follows from the server's metadata then.
+async fn with_those_before(challenge: &str, tokens: &Tokens) -> Result<Vec<String>, AuthError> {
+    let before = tokens.load().await?.map(|before| before.granted_scopes).unwrap_or_default();
+    let Some(wanted) = crate::error::wanted(challenge).filter(|_| !before.is_empty()) else { return Ok(Vec::new()) };
+    let mut all = before;
+    for scope in wanted.split(' ').map(str::to_owned) {
+        if !all.contains(&scope) {
+            all.push(scope);
+        }
+    }
+    Ok(all)
 }
 
 /// What a server says to a request without authorization. None: it takes it.

@@ -69,5 +69,6 @@ pub use tools::bindings::nala::tools::types::{
     Parameter, Pattern, Progress, Prompt, Severity, Tool,
 };
 pub use tools::elsewhere::{Elsewhere, ElsewhereCall, Teller, call_elsewhere};
+pub use tools::keyed::Keyed;
 pub use tools::provider::{Owning, Provider};
 pub use tools::toolbox::{NameTaken, Toolbox};

@@ -26,6 +26,7 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
+use crate::tools::keyed::Keyed;
 use crate::tools::provider::{Owning, Provider};
 use crate::tools::toolbox::Toolbox;
 use crate::{chat, clocks, files, key_value, llm, logging, nn, relay, spin_llm, tools, variables};
@@ -57,6 +58,8 @@ pub struct Grant {
     pub tools: Arc<Toolbox>,
     /// What a request may use.
     pub limits: Limits,
+    /// How instances are kept between calls, if it is a tool whose instances are.
+    pub keyed: Option<Keyed>,
     /// What all its requests together may use. Nothing bounds it unless it is said.
     pub shared_limits: SharedLimits,
     /// The application that it is a part of: components of the same name in others are not
@@ -307,7 +310,8 @@ impl Runtime {
         owning: Option<Box<dyn Owning>>,
     ) -> Result<Provider, LoadError> {
         let pre = self.link(compiled, &grant)?;
-        Provider::new(self, self.blueprint(&compiled.name, grant)?, pre, owning)
+        let keyed = grant.keyed.clone();
+        Provider::new(self, self.blueprint(&compiled.name, grant)?, pre, keyed, owning)
     }
 
     fn blueprint(&self, name: &str, grant: Grant) -> Result<Blueprint, LoadError> {

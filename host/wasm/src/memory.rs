@@ -41,6 +41,11 @@ impl MemoryLimiter {
         }
     }
 
+    /// From now on it is noted elsewhere that memory was refused.
+    pub(crate) fn tell(&mut self, outcome: Arc<Outcome>) {
+        self.outcome = outcome;
+    }
+
     /// Bytes of all linear memories now.
     pub(crate) fn held(&self) -> u64 {
         self.held

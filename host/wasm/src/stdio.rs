@@ -48,6 +48,12 @@ impl LogStream {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
+    /// So many bytes may be logged from now on.
+    pub(crate) fn renew(&self, bytes: u32) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.left, state.full) = (bytes as usize, false);
+    }
+
     fn take_in(&self, bytes: &[u8]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for part in bytes.split_inclusive(|&b| b == b'\n') {

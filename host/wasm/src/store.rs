@@ -114,13 +114,7 @@ impl Blueprint {
             table,
             wasi: self.wasi(clock, &log),
             http,
-            outbound: Sender::new(
-                Arc::clone(&self.app),
-                self.granted.outbound.clone(),
-                limits,
-                request.as_ref().map(|request| request.origin.clone()),
-                Arc::clone(account),
-            ),
+            outbound: self.sender(account, request.as_deref()),
             memory: MemoryLimiter::new(limits, account, outcome),
             cpu: Arc::clone(&cpu),
             limits: Arc::clone(limits),
@@ -147,7 +141,39 @@ impl Blueprint {
         store.limiter(|data| &mut data.memory);
         store.set_hostcall_fuel(limits.call_bytes as usize);
         store.set_max_component_handles(limits.handles as usize);
-        store.set_epoch_deadline(SLICE_TICKS);
+        self.arm(&mut store, cpu);
+        store
+    }
+
+    /// Has a store work for another request, with its limits armed anew. What it holds stays
+    /// on the account that it was made for.
+    pub(crate) fn rearm(&self, store: &mut Store<StoreData>, request: Arc<RequestControl>) {
+        let (limits, outcome) = (&self.limits, Arc::clone(&request.outcome));
+        let cpu = Arc::new(CpuClock::new(limits.cpu, Arc::clone(&outcome), Some(Arc::clone(&request))));
+        let data = store.data_mut();
+        data.outbound = self.sender(&data.account, Some(&request));
+        data.memory.tell(outcome);
+        data.cpu = Arc::clone(&cpu);
+        data.key_value = Budget::new(limits);
+        data.log.renew(limits.log_bytes);
+        data.request = Some(request);
+        data.listener = None;
+        self.arm(store, cpu);
+    }
+
+    fn sender(&self, account: &Arc<Account>, request: Option<&RequestControl>) -> Sender {
+        Sender::new(
+            Arc::clone(&self.app),
+            self.granted.outbound.clone(),
+            &self.limits,
+            request.map(|request| request.origin.clone()),
+            Arc::clone(account),
+        )
+    }
+
+    /// Has a store be interrupted when its time is up, and take turns with others.
+    fn arm(&self, store: &mut Store<StoreData>, cpu: Arc<CpuClock>) {
+        let account = &store.data().account;
         let (turns, tenant) = (Arc::clone(&self.models.turns), Arc::clone(&account.tenant));
         store.epoch_deadline_callback(move |store| {
             cpu.check()?;
@@ -169,7 +195,7 @@ impl Blueprint {
             };
             Ok(UpdateDeadline::YieldCustom(SLICE_TICKS, Box::pin(rest)))
         });
-        store
+        store.set_epoch_deadline(SLICE_TICKS);
     }
 
     /// WASI with the environment and the files that are granted, and without

@@ -10,6 +10,7 @@ mod describe;
 pub(crate) mod elsewhere;
 mod exports;
 mod job;
+pub(crate) mod keyed;
 mod library;
 mod plain;
 pub(crate) mod provider;

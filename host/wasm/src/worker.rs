@@ -133,6 +133,27 @@ impl Life {
         self.store.as_mut().map(|store| (store, &mut self.alive))
     }
 
+    /// Gives the store back for another request, and notes what this one came to.
+    /// None: there is no instance in it.
+    pub(crate) fn keep(&mut self) -> Option<(Store<StoreData>, Alive)> {
+        let alive = self.alive.take()?;
+        let mut store = self.store.take()?;
+        self.control.set_end(End::Returned);
+        self.settle(store.data_mut());
+        // What it holds of the request is for nobody any more.
+        store.data_mut().listener = None;
+        Some((store, alive))
+    }
+
+    /// Notes what was used.
+    fn settle(&self, data: &mut StoreData) {
+        if self.control.is_an_example() {
+            self.typical.note(data.cpu.used());
+        }
+        data.account.used_cpu(data.cpu.used());
+        self.turns.note(&data.account.tenant, data.cpu.fresh());
+    }
+
     /// Drops the store, and notes what it came to.
     pub(crate) fn end(&mut self, result: &wasmtime::Result<()>) {
         let Some(mut store) = self.store.take() else { return };
@@ -140,12 +161,8 @@ impl Life {
             tracing::debug!(error = format!("{error:#}"), "an instance ended early");
         }
         self.control.set_end(End::of(result));
+        self.settle(store.data_mut());
         let data = store.data_mut();
-        if self.control.is_an_example() {
-            self.typical.note(data.cpu.used());
-        }
-        data.account.used_cpu(data.cpu.used());
-        self.turns.note(&data.account.tenant, data.cpu.fresh());
         let seat = data.seat.take();
         // The place is free when all that the instance held is.
         drop(store);

@@ -7,7 +7,7 @@ use anyhow::Context;
 use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::routes::RouteTable;
 use nala_manifest::{Answer, Application, Component, HttpTrigger, TriggerRoute};
-use nala_wasm::{Compiled, Elsewhere, Grant, Limits, Provider, Renderer, SharedLimits, Source, Toolbox};
+use nala_wasm::{Compiled, Elsewhere, Grant, Keyed, Limits, Provider, Renderer, SharedLimits, Source, Toolbox};
 
 use super::servers::Named;
 use super::{Described, Members, limits};
@@ -292,6 +292,11 @@ impl<'a> Loading<'a> {
             renderer,
             tools,
             limits: limits::of_request(defaults, &component.limits),
+            keyed: component.keyed.as_ref().map(|keyed| Keyed {
+                argument: keyed.by.clone(),
+                idle: keyed.idle,
+                most: keyed.most,
+            }),
             shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
             capabilities: self.described.capabilities(component)?,
             application: self.application.name.clone(),

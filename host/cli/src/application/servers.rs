@@ -59,8 +59,8 @@ impl Programs {
             if !known.is_empty() {
                 let mut command = Command::new(program::path()?);
                 command.arg("keep-servers");
-                let keeper = Keeper::spawn(command, &known)
-                    .context("the process that starts MCP servers cannot be started")?;
+                let keeper =
+                    Keeper::spawn(command, &known).context("the process that starts MCP servers cannot be started")?;
                 let _there = self.keeper.set(Arc::new(keeper));
             }
         }
@@ -104,9 +104,7 @@ pub(super) fn reach_out(application: &Application) -> bool {
 
 /// Whether somebody has to log in at a server.
 pub(super) fn need_logins(application: &Application) -> bool {
-    let is_login = |server: &McpServer| {
-        matches!(server.endpoint, McpEndpoint::Remote { access: McpAccess::Login, .. })
-    };
+    let is_login = |server: &McpServer| matches!(server.endpoint, McpEndpoint::Remote { access: McpAccess::Login, .. });
     application.mcp.values().any(is_login)
 }
 

@@ -45,7 +45,8 @@ pub(super) fn main(args: &LoginArgs, console: Console) -> anyhow::Result<()> {
     let tokens = Logins::beside(args.state_dir.as_deref()).of(&args.server);
     let runtime = crate::tool::runtime()?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(("127.0.0.1", args.port)).await.context("the browser has nowhere to go back to")?;
+        let listener =
+            TcpListener::bind(("127.0.0.1", args.port)).await.context("the browser has nowhere to go back to")?;
         let port = listener.local_addr()?.port();
         let secret = std::env::var(SECRET).ok();
         let login = Login {
@@ -75,8 +76,10 @@ fn explain(error: LoginError) -> anyhow::Error {
     let help = match &error {
         LoginError::Browser(_) => "run it again, and follow the address to its end",
         LoginError::Server(_) => "look whether the address in the manifest is that of an MCP server",
-        _ => "use --client-id if the server does not register clients itself, with its secret, if it has one, in \
-              NALA_MCP_CLIENT_SECRET",
+        _ => {
+            "use --client-id if the server does not register clients itself, with its secret, if it has one, in \
+              NALA_MCP_CLIENT_SECRET"
+        }
     };
     Help { what: error.to_string(), help: help.to_owned() }.into()
 }

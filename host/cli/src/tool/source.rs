@@ -94,12 +94,14 @@ impl Tools {
 
     /// All of them, each with the name of whoever has it.
     pub(super) fn all(&self) -> Vec<(String, Tool)> {
-        let own = self.providers.iter().flat_map(|provider| {
-            provider.tools().iter().map(move |tool| (provider.name().to_owned(), tool.clone()))
-        });
-        let others = self.elsewhere.iter().flat_map(|elsewhere| {
-            elsewhere.tools().into_iter().map(move |tool| (elsewhere.name().to_owned(), tool))
-        });
+        let own = self
+            .providers
+            .iter()
+            .flat_map(|provider| provider.tools().iter().map(move |tool| (provider.name().to_owned(), tool.clone())));
+        let others = self
+            .elsewhere
+            .iter()
+            .flat_map(|elsewhere| elsewhere.tools().into_iter().map(move |tool| (elsewhere.name().to_owned(), tool)));
         own.chain(others).collect()
     }
 
@@ -122,9 +124,10 @@ impl Tools {
             let found = provider.tools().iter().find(|known| known.name == tool)?.clone();
             Some(Found { by: By::Component(Arc::clone(provider)), tool: found })
         });
-        let others = self.elsewhere.iter().filter(|elsewhere| is_meant(elsewhere.name())).filter_map(|elsewhere| {
-            Some(Found { by: By::Server(Arc::clone(elsewhere)), tool: elsewhere.tool(tool)? })
-        });
+        let others =
+            self.elsewhere.iter().filter(|elsewhere| is_meant(elsewhere.name())).filter_map(|elsewhere| {
+                Some(Found { by: By::Server(Arc::clone(elsewhere)), tool: elsewhere.tool(tool)? })
+            });
         let mut found: Vec<Found> = own.chain(others).collect();
         let last = found.pop();
         match (last, found.as_slice()) {

@@ -23,7 +23,10 @@ pub(super) struct Open {
 
 /// What came over.
 pub(super) enum Received {
-    Open { stream: OwnedFd, life: OwnedFd },
+    Open {
+        stream: OwnedFd,
+        life: OwnedFd,
+    },
     /// The reason follows.
     Refused,
 }

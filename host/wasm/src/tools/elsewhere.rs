@@ -174,9 +174,9 @@ impl Work {
             () = control.gone.cancelled() => return,
         };
         let late = || Error::Limit(format!("`{name}` gave no answer in the time that was left ({within:.1?})"));
-        let outcome = outcome.unwrap_or_else(|_| Err(late())).and_then(|answer| {
-            Said::Answer(answer).checked(std::slice::from_ref(&tool), &name, call_bytes)
-        });
+        let outcome = outcome
+            .unwrap_or_else(|_| Err(late()))
+            .and_then(|answer| Said::Answer(answer).checked(std::slice::from_ref(&tool), &name, call_bytes));
         drop(seat);
         if let Ok(said) = &outcome {
             account.meter.add(Counter::OutboundBytes, said.bytes() as u64);

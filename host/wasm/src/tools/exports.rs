@@ -34,6 +34,22 @@ mod source {
     bindings!("nala:tools/source");
 }
 
+/// An instance for several calls.
+pub(super) struct Instance(tool::Tool);
+
+impl Instance {
+    /// Calls a tool in it.
+    pub(super) async fn call(
+        &self,
+        store: &mut Store<StoreData>,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<Result<Said, Error>> {
+        let answer = self.0.nala_tools_provider().call_call(store, tool, arguments).await?;
+        Ok(answer.map(Said::Answer))
+    }
+}
+
 /// The exports of a component that has tools, resources and prompts, or one of them.
 pub(super) struct Exports {
     tool: Option<tool::ToolPre<StoreData>>,
@@ -77,6 +93,17 @@ impl Exports {
             catalogue = source.nala_tools_library().call_describe(&mut *store).await?;
         }
         Ok((tools, catalogue))
+    }
+
+    /// Whether calls can share an instance.
+    pub(super) fn can_be_kept(&self) -> bool {
+        self.tool.is_some()
+    }
+
+    /// Makes an instance for several calls.
+    pub(super) async fn instance(&self, store: &mut Store<StoreData>) -> Result<Instance> {
+        let Some(pre) = &self.tool else { wasmtime::bail!("it has no tools whose instances can be kept") };
+        Ok(Instance(pre.instantiate_async(store).await?))
     }
 
     /// Has an instance do what is asked. `began` is told when it is there.

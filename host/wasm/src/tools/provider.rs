@@ -13,6 +13,7 @@ use super::bindings::nala::tools::types::{Abilities, Answer, Catalogue, Error, P
 use super::call::{Listener, Next, Running};
 use super::exports::Exports;
 use super::job::{Job, Said};
+use super::keyed::{Kept, Keyed, Resident, Slot};
 use super::{call, describe, library, toolbox};
 use crate::account::{Account, Holding, Place};
 use crate::capabilities::Own;
@@ -75,6 +76,10 @@ pub struct Provider {
     exports: Exports,
     metrics: RuntimeMetrics,
     tools: Vec<Tool>,
+    /// The schemas of their arguments, as the component has them.
+    own_schemas: BTreeMap<String, String>,
+    /// Instances that outlive a call.
+    kept: Option<Arc<Kept>>,
     catalogue: Catalogue,
     threads: Arc<GuestThreads>,
     /// Places of all calls.
@@ -90,22 +95,33 @@ impl Provider {
         runtime: &Runtime,
         blueprint: Blueprint,
         pre: InstancePre<StoreData>,
+        keyed: Option<Keyed>,
         owning: Option<Box<dyn Owning>>,
     ) -> Result<Self, LoadError> {
         let exports = Exports::of(pre).ok_or_else(|| no_provider(&blueprint.app))?;
         let name = blueprint.app.to_string();
         let wrong = |reason: String| LoadError::Tools { name: name.clone(), reason };
         let told = ask(&blueprint, &exports).map_err(|error| wrong(format!("it does not tell its tools: {error}")))?;
-        let (tools, catalogue) = told;
+        let (mut tools, catalogue) = told;
         if exports.has_tools() {
             describe::check(&tools).map_err(wrong)?;
         }
         library::check(&catalogue).map_err(wrong)?;
+        let own_schemas = tools.iter().map(|tool| (tool.name.clone(), tool.input_schema.clone())).collect();
+        let kept = keyed.map(|keyed| Arc::new(Kept::new(keyed)));
+        if let Some(kept) = &kept {
+            if !exports.can_be_kept() {
+                return Err(wrong("instances are kept of components that export nala:tools/provider alone".into()));
+            }
+            kept.describe(&mut tools).map_err(wrong)?;
+        }
         Ok(Self {
             blueprint,
             exports,
             metrics: runtime.metrics.clone(),
             tools,
+            own_schemas,
+            kept,
             catalogue,
             threads: Arc::clone(&runtime.threads),
             room: Arc::clone(&runtime.tool_room),
@@ -173,9 +189,14 @@ impl Provider {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             return Err(Error::Busy("too many calls are going on; try again later".into()));
         };
+        let (job, slot) = self.slot(job, tenant)?;
         let bytes = (job.bytes() as u64).saturating_add(self.exports.lowered(blueprint.limits.call_bytes));
         let seat = Seat {
-            _place: account.place(blueprint.limits.handles).map_err(busy)?,
+            place: match slot {
+                // It may be there, and has its place then.
+                Some(_) => None,
+                None => Some(account.place(blueprint.limits.handles).map_err(busy)?),
+            },
             _of_component: account.component.hold(Stock::Requests, 1).map_err(busy)?,
             _arguments: account.hold(Stock::HostBytes, bytes).map_err(busy)?,
             _of_request: of_request,
@@ -186,7 +207,7 @@ impl Provider {
         let control = Arc::new(RequestControl::of_call(deadline, origin));
         let talk = account.hold(Stock::HostBytes, call::MOST_SAID).map_err(busy)?;
         let (running, listener) = Running::begin(Arc::clone(&control), abilities, Some(talk));
-        let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), seat };
+        let call = Call { provider: Arc::clone(self), blueprint, control: Arc::clone(&control), seat, slot };
         let task = Box::pin(call.work(job, listener));
         let place = threads::Place {
             control,
@@ -197,6 +218,15 @@ impl Provider {
         };
         place.begin(task);
         Ok(running)
+    }
+
+    /// Where the instance is that a call shares with others, and what it is asked then.
+    fn slot(&self, job: Job, tenant: &Tenant) -> Result<(Job, Option<Slot>), Error> {
+        let (Some(kept), Job::Call { tool, arguments }) = (&self.kept, &job) else { return Ok((job, None)) };
+        let own = self.own_schemas.get(tool).map_or("", String::as_str);
+        let Some((key, arguments)) = kept.key(own, arguments)? else { return Ok((job, None)) };
+        let slot = kept.slot(tenant.name(), key)?;
+        Ok((Job::Call { tool: tool.clone(), arguments }, Some(slot)))
     }
 
     /// Notes that a call came to nothing, in as many words as the tenant may log.
@@ -274,7 +304,8 @@ fn ask(blueprint: &Blueprint, exports: &Exports) -> Result<(Vec<Tool>, Catalogue
 
 /// What a call takes of what there is, until it is over.
 struct Seat {
-    _place: Place,
+    /// Of its instance. None: that outlives it.
+    place: Option<Place>,
     /// Of those that the component may answer at a time.
     _of_component: Held,
     /// The bytes of its arguments.
@@ -289,31 +320,82 @@ struct Call {
     blueprint: Blueprint,
     control: Arc<RequestControl>,
     seat: Seat,
+    /// Where its instance is, if that outlives it.
+    slot: Option<Slot>,
 }
 
 impl Call {
     /// Makes an instance, has it answer, and drops it.
     async fn work(self, job: Job, listener: Listener) {
-        let Self { provider, blueprint, control, seat } = self;
+        let Self { provider, blueprint, control, mut seat, slot } = self;
         let outcome = Arc::clone(&control.outcome);
-        let mut store = blueprint.store(&blueprint.account, Some(Arc::clone(&control)), Arc::clone(&outcome));
+        let name = toolbox::shortened(job.name());
+        // The instance that calls with this key share, once they have all had it.
+        let mut resident = match &slot {
+            None => None,
+            Some(slot) => tokio::select! {
+                biased;
+                resident = slot.take() => Some(resident),
+                () = worker::over(&control, &outcome) => {
+                    let why = format!("the calls of `{name}` before this one have taken all its time");
+                    return listener.answer(Err(Error::Busy(why)), None);
+                }
+            },
+        };
+        let there = resident.as_mut().and_then(|resident| resident.take());
+        let (mut store, mut instance, mut alive_before) = match there {
+            Some(Resident { mut store, instance, place, alive }) => {
+                blueprint.rearm(&mut store, Arc::clone(&control));
+                seat.place = Some(place);
+                (store, Some(instance), Some(alive))
+            }
+            None => {
+                if resident.is_some() {
+                    match blueprint.account.place(blueprint.limits.handles) {
+                        Ok(place) => seat.place = Some(place),
+                        Err(error) => {
+                            let why = format!("`{}` has no room: {error}", provider.name());
+                            return listener.answer(Err(Error::Busy(why)), None);
+                        }
+                    }
+                }
+                let control = Some(Arc::clone(&control));
+                (blueprint.store(&blueprint.account, control, Arc::clone(&outcome)), None, None)
+            }
+        };
         store.data_mut().listener = Some(listener.again());
         let cpu = Arc::clone(&store.data().cpu);
         let turns = Arc::clone(&blueprint.models.turns);
         let mut life = Life::new(store, Arc::clone(&control), turns, Arc::clone(&provider.typical));
         let Some((store, alive)) = life.parts() else { return };
-        let began = || *alive = Some(provider.metrics.instance());
-        let guest = provider.exports.work(store, &job, began);
+        let is_kept = resident.is_some();
+        let guest = async {
+            let Job::Call { tool, arguments } = &job else {
+                return provider.exports.work(store, &job, || *alive = Some(provider.metrics.instance())).await;
+            };
+            if !is_kept {
+                return provider.exports.work(store, &job, || *alive = Some(provider.metrics.instance())).await;
+            }
+            *alive = Some(alive_before.take().unwrap_or_else(|| provider.metrics.instance()));
+            let instance = match &mut instance {
+                Some(instance) => instance,
+                None => instance.insert(provider.exports.instance(store).await?),
+            };
+            instance.call(store, tool, arguments).await
+        };
         let result = tokio::select! {
             // First what the guest has done: it may be all.
             biased;
             result = cpu.follow(guest) => result,
             () = worker::over(&control, &outcome) => Err(wasmtime::format_err!("it was ended")),
         };
-        let name = toolbox::shortened(job.name());
         let outcome = match result {
             Ok(answer) => {
-                life.end(&Ok(()));
+                if let (Some(resident), Some(instance), Some(place)) = (&mut resident, instance, seat.place.take()) {
+                    **resident = life.keep().map(|(store, alive)| Resident { store, instance, place, alive });
+                } else {
+                    life.end(&Ok(()));
+                }
                 answer.and_then(|said| said.checked(&provider.tools, &name, blueprint.limits.call_bytes))
             }
             Err(error) => {
@@ -326,9 +408,13 @@ impl Call {
                 Err(failure(&name, &why, &blueprint.limits))
             }
         };
+        if let (Some(kept), Some(slot)) = (&provider.kept, &slot) {
+            kept.used(slot, &control.origin.here);
+        }
         // Room is there again before the answer is.
         drop(life);
         drop(seat);
+        drop((resident, slot));
         match keep(&blueprint.account, outcome) {
             Ok((answer, held)) => listener.answer(Ok(answer), Some(held)),
             Err(error) => listener.answer(Err(error), None),

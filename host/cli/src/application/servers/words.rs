@@ -90,7 +90,9 @@ fn media(data: &str, mime_type: String) -> Result<Media, ToolError> {
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>, ToolError> {
-    STANDARD.decode(text).map_err(|error| ToolError::Failed(format!("the server answered bytes that are none: {error}")))
+    STANDARD
+        .decode(text)
+        .map_err(|error| ToolError::Failed(format!("the server answered bytes that are none: {error}")))
 }
 
 /// Why there is no answer. What a server says is shortened by whoever keeps it.
