@@ -80,7 +80,8 @@ async fn over_http(remote: &Remote, egress: &Egress, bounds: Bounds, client: Cli
         .max_sse_event_size(bounds.message)
         .max_json_response_size(bounds.message)
         .reinit_on_expired_session(true);
-    match &remote.access {
+    let (is_asked, stream) = (client.handler.is_asked(), http.clone());
+    let connected = match &remote.access {
         Access::None => client.speak(http, config).await,
         Access::Token(token) => client.speak(http, config.auth_header(token.clone())).await,
         Access::Client(grant) => {
@@ -91,8 +92,18 @@ async fn over_http(remote: &Remote, egress: &Egress, bounds: Bounds, client: Cli
             let manager = oauth::by_tokens(&remote.url, tokens, http.clone()).await?;
             client.speak(AuthClient::new(http, manager), config).await
         }
+    };
+    let service = connected?;
+    // Questions of older versions come by a stream of their own.
+    let is_old = service.peer_info().is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28);
+    if is_asked && is_old {
+        let _none = tokio::time::timeout(LISTENING, stream.listening()).await;
     }
+    Ok(service)
 }
+
+/// How long a server may take to say whether it has a stream of its own.
+const LISTENING: Duration = Duration::from_secs(2);
 
 /// The newest version without a handshake first; whoever says that it does not know it is
 /// asked as before.

@@ -19,6 +19,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 use thiserror::Error;
+use tokio::sync::watch;
 
 /// A session's identifier.
 const SESSION: &str = "mcp-session-id";
@@ -61,11 +62,20 @@ fn failed(error: impl Into<HttpError>) -> Failed {
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     egress: Egress,
+    /// Whether the server has said whether it has a stream of its own.
+    listened: Arc<watch::Sender<bool>>,
 }
 
 impl Http {
     pub(crate) fn new(egress: Egress) -> Self {
-        Self { egress }
+        Self { egress, listened: Arc::new(watch::Sender::new(false)) }
+    }
+
+    /// Waits until there is a stream for what the server says by itself, or there is to be
+    /// none. What it says before is lost at many servers.
+    pub(crate) async fn listening(&self) {
+        // The sender is this one's own.
+        let _there = self.listened.subscribe().wait_for(|listened| *listened).await;
     }
 
     async fn send(
@@ -198,7 +208,9 @@ impl StreamableHttpClient for Http {
         if let Some(last) = last_event_id {
             writing.0 = writing.0.header(LAST_EVENT, last);
         }
-        let response = self.send(writing.with(Vec::new()).map_err(failed)?, patient()).await.map_err(failed)?;
+        let response = self.send(writing.with(Vec::new()).map_err(failed)?, patient()).await;
+        self.listened.send_replace(true);
+        let response = response.map_err(failed)?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             StatusCode::NOT_FOUND if session_id.is_some() => Err(StreamableHttpError::SessionExpired),
