@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nala_e2e::guests;
 use nala_e2e::host::Host;
@@ -27,7 +27,7 @@ tools = ["python", "calculator"]
 [component.python]
 source = "tool_python.wasm"
 [component.python.tool.nala.limits]
-cpu = "5s"
+cpu = "2s"
 memory = "128MiB"
 
 [component.calculator]
@@ -101,7 +101,7 @@ const CASES: &[(&str, &[&str], bool)] = &[
     ("import os\ndict(os.environ)", &["{}"], false),
     ("import os\nos.system('ls')", &["has no attribute 'system'"], true),
     ("import subprocess\nsubprocess.run(['ls'])", &["Error", "no other programs"], true),
-    ("import socket\nsocket.create_connection(('127.0.0.1', 80))", &["Error", "no network"], true),
+    ("import socket\nsocket.create_connection(('127.0.0.1', 80))", &["socket.", "no network"], true),
     ("import urllib.request\nurllib.request.urlopen('http://127.0.0.1/')", &["Error", "no network"], true),
     ("import ctypes", &["No module named"], true),
     ("import threading\nthreading.Thread(target=print).start()", &["one thread"], true),
@@ -116,6 +116,11 @@ const CASES: &[(&str, &[&str], bool)] = &[
     ("import sqlite3\nsqlite3.connect(':memory:').execute('select 6 * 7').fetchone()", &["(42,)"], false),
     ("import statistics, collections, re, csv, io, zlib, xml.etree.ElementTree, tomllib, uuid\n'ok'", &["'ok'"], false),
     ("import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 7\nasyncio.run(f())", &["7"], false),
+    (
+        "import functools\n@functools.cache\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf(300) % 1000",
+        &["600"],
+        false,
+    ),
     ("import time\n(2026 <= time.gmtime().tm_year < 2100, time.perf_counter() >= 0)", &["(True, True)"], false),
     ("import math\nlen(str(math.factorial(3000)))", &["9131"], false),
     // What tries to be no answer.
@@ -203,6 +208,8 @@ fn code_that_takes_all_it_can_ends_by_its_limits_and_others_are_served() {
                 let answer = call(&host, &keys[1].0, "calculate", json!({ "expression": "37 * 43" }));
                 assert_eq!(answer["structuredContent"]["result"], "1591", "{code}: {answer}");
                 served += 1;
+                // Not as many as a tenant may make in a minute.
+                std::thread::sleep(Duration::from_millis(20));
             }
             let result = greedy.join().unwrap();
             let (text, failed) = told(&result);
