@@ -75,7 +75,8 @@ def run(code: str, inputs: dict[str, Any]) -> Outcome:
 
 def _make_ready(printed_to: io.TextIOWrapper) -> None:
     """Gives an interpreter that was made long before this call what is of this call."""
-    # From the host's random numbers: else each call would have the same.
+    # From the host's random numbers: a copy of an interpreter would have those of the others.
+    # componentize-py sees to it as well, which is not to be relied on.
     random.seed()
     # CPU time is limited, so a number of many digits harms nobody.
     sys.set_int_max_str_digits(0)
