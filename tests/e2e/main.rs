@@ -32,6 +32,7 @@ mod mcp;
 mod middleware;
 mod models;
 mod prefix;
+mod python;
 mod registries;
 mod scripted;
 mod shutdown;

@@ -24,6 +24,13 @@ pub fn ask() -> PathBuf {
     guest("components", "ask")
 }
 
+/// The tool that runs Python, which Cargo does not build.
+pub fn python() -> PathBuf {
+    let wasm = paths::root().join("components/target/wasm32-wasip2/release/tool_python.wasm");
+    assert!(wasm.is_file(), "{} is missing; run `cargo xtask build`", wasm.display());
+    wasm
+}
+
 /// A hostile guest: an example of `components/hostile`, or a text file there.
 pub fn hostile(name: &str) -> PathBuf {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {

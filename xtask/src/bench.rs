@@ -85,7 +85,7 @@ pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
 }
 
 fn measure(repo: &Repo, bench: &str, rest: &[OsString]) -> Result<()> {
-    crate::build::main(repo)?;
+    crate::build::served(repo)?;
     say("the machine should do nothing else now: llama.cpp's threads spin while they wait");
     run("benchmarks", &mut bench_command(repo, bench, rest))
 }

@@ -47,7 +47,9 @@ enum Verb {
     /// the one command to run is printed and set-up ends there.
     /// The Wasm target comes through rustup, the model goes to `models/`.
     Setup(setup::Args),
-    /// Build the components, then the host, in release
+    /// Build the components, then the host, in release, then the tool that runs Python
+    ///
+    /// What makes that one comes from PyPI, into an environment of its own.
     Build,
     /// Set up, build, and serve spin.toml on 127.0.0.1:3000
     ///

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// Set-up or build failed, or the server cannot be started.
 pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
     setup::prepare(repo, Purpose::Run)?;
-    crate::build::main(repo)?;
+    crate::build::served(repo)?;
     let mut command = host_up(repo, &args.rest, std::env::var_os(ADMIN.1).is_some());
     say(&format!("starting {}", show(&command)));
     // Returns only if it failed.

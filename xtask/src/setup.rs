@@ -15,12 +15,12 @@ use anyhow::Result;
 use crate::process::say;
 use crate::repo::Repo;
 
-pub(crate) use python::interpreter;
+pub(crate) use python::{componentizer, interpreter};
 
 /// Arguments of `setup`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What the tests need as well: the official clients of Python and npm in environments of their own, a second model, a registry of OCI artifacts
+    /// What the tests need as well: the official clients of Python and npm and what makes components of Python, in environments of their own, a second model, a registry of OCI artifacts
     #[arg(long)]
     tests: bool,
     /// What all checks need as well: rustfmt, clippy and cargo-deny
@@ -66,6 +66,7 @@ pub(crate) fn prepare(repo: &Repo, purpose: Purpose) -> Result<()> {
     model::default_model(repo)?;
     if purpose >= Purpose::Test {
         python::clients(repo)?;
+        python::componentizer(repo)?;
         node::clients(repo)?;
         model::for_tests(repo)?;
         registry::unpack(repo)?;

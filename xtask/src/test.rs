@@ -60,6 +60,7 @@ fn cargo_tests(repo: &Repo, filter: Option<&str>) -> Result<()> {
         clean &= run_and_read(&mut command, |line| totals.read(line))?.success();
     }
     crate::build::components(repo)?;
+    crate::build::python_tool(repo)?;
     // The end-to-end tests start the real binary. It is built together with
     // the tests, so that both share one compile of wasmtime: alone, it would
     // get other features of the dependencies.

@@ -1,4 +1,5 @@
-//! Python with the official clients, for tests only.
+//! Python environments: with the official clients, for tests, and with what makes
+//! components of Python.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,6 +25,11 @@ pub(super) const NEWEST: Environment = Environment { folder: ".venv", requiremen
 /// Two versions of a package cannot lie in one environment.
 const BEFORE: Environment = Environment { folder: ".venv-openai2", requirements: "tests/requirements-openai2.txt" };
 
+/// What makes a component of Python: an interpreter for Wasm, and a program that joins it
+/// with the code. It is no part of what tests ask for, and nothing else is to come with it.
+const COMPONENTIZER: Environment =
+    Environment { folder: ".venv-componentize", requirements: "components/tools/python/requirements.txt" };
+
 /// A copy of the requirements inside an environment, written when all of them are
 /// there.
 const STAMP: &str = "installed-requirements.txt";
@@ -31,6 +37,15 @@ const STAMP: &str = "installed-requirements.txt";
 /// The interpreter that sees the newest clients.
 pub(crate) fn interpreter(repo: &Repo) -> PathBuf {
     NEWEST.program(repo, "python")
+}
+
+/// The program that makes components of Python, installed if it is not yet.
+///
+/// # Errors
+/// There is no Python, or the package cannot be had.
+pub(crate) fn componentizer(repo: &Repo) -> Result<PathBuf> {
+    COMPONENTIZER.install(repo)?;
+    Ok(COMPONENTIZER.program(repo, "componentize-py"))
 }
 
 /// Makes the environments and installs the clients.
@@ -55,13 +70,13 @@ impl Environment {
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv", "--clear"]).arg(repo.path(folder));
         run_quietly(&format!("making {folder}"), &mut venv)
-            .context("python3 cannot make an environment: install python3-venv")?;
+            .context("python3 cannot make an environment: install python3 and python3-venv")?;
         let mut pip = Command::new(self.program(repo, "python"));
         pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
             .arg("--requirement")
             .arg(repo.path(requirements));
         run_quietly(&format!("installing {requirements}"), &mut pip)
-            .context("the tests' Python packages could not be installed: check the network")?;
+            .with_context(|| format!("the packages of {requirements} could not be installed: check the network"))?;
         std::fs::write(&stamp, wanted).with_context(|| format!("{} cannot be written", stamp.display()))
     }
 }
