@@ -11,11 +11,12 @@ use nala_sdk::http::Response;
 use nala_sdk::llm::{self, Alt, PrefillInfo, Sampled};
 use serde_json::{Value, json};
 
+use super::answer::Story;
 use super::{Answer, read};
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::snapshots::compare;
-use crate::turn::{Bytes, End, Running, Turn, Turns};
+use crate::turn::{Bytes, End, Heard, Running, Turn};
 
 /// What the tokens of the tests stand for. 0 ends the turn.
 const VOCABULARY: [&[u8]; 12] = [
@@ -69,7 +70,7 @@ fn arguments(index: usize, text: &str) -> Event {
     Event::CallArguments { index, text: text.to_owned() }
 }
 
-fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Turns, impl Bytes> {
+fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Story, impl Bytes> {
     let request = read(request.to_string().as_bytes()).unwrap();
     Answer {
         running: Running {
@@ -79,10 +80,11 @@ fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Tur
             prompt_time: Duration::from_millis(3),
             generating: std::time::Instant::now(),
             choices: 1,
-            turns: turns.into_iter().map(|turn| (0, turn)),
+            turns: turns.into_iter().map(|turn| turn.map(Heard::Said)),
             bytes,
         },
         echo: request.echo,
+        server: request.server,
         ids: Ids::of(0xabc),
         clock: || 1_700_000_009,
     }

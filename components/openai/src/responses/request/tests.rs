@@ -13,7 +13,16 @@ fn asked(more: Value) -> Result<Request, ApiError> {
     for (name, value) in more.as_object().unwrap() {
         request[name] = value.clone();
     }
-    read(request.to_string().as_bytes())
+    read_with(request.to_string().as_bytes(), &granted)
+}
+
+/// The tools that the server has.
+fn granted() -> Vec<Tool> {
+    let schema = r#"{"type": "object", "properties": {"expression": {"type": "string"}}}"#;
+    vec![
+        Tool::new("calculate", "Calculates.", schema).read_only().titled("Calculator"),
+        Tool::new("remember", "Notes something.", r#"{"type": "object"}"#),
+    ]
 }
 
 fn conversation(more: Value) -> Conversation {
@@ -363,7 +372,7 @@ fn wrong_tools_are_named() {
         (json!({"tools": vec![weather(); 129]}), "tools"),
         (json!({"tools": [{"name": "x"}]}), "tools[0].type"),
         (json!({"tools": [weather(), {"type": "web_search"}]}), "tools[1].type"),
-        (json!({"tools": [{"type": "mcp", "server_label": "x"}]}), "tools[0].type"),
+        (json!({"tools": [{"type": "web_search"}]}), "tools[0].type"),
         (json!({"tools": [nameless]}), "tools[0].function"),
         (json!({"tools": [{"type": "function"}]}), "tools[0].name"),
         (json!({"tools": [{"type": "function", "name": "a b"}]}), "tools[0].name"),
