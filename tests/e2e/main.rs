@@ -34,6 +34,7 @@ mod models;
 mod prefix;
 mod registries;
 mod scripted;
+mod served_tools;
 mod shutdown;
 mod soak;
 mod structured;

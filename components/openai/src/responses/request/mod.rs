@@ -14,6 +14,8 @@ mod format;
 mod input;
 mod reasoning;
 mod served;
+#[cfg(test)]
+mod served_tests;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::parameters::DEFAULT_MIN_P;
 use crate::parameters::output::{Output, Unknown};
 
 /// A request for "Hi" with further parameters, or others instead.
-fn asked(more: Value) -> Result<Request, ApiError> {
+pub(super) fn asked(more: Value) -> Result<Request, ApiError> {
     let mut request = json!({"model": "m", "input": "Hi"});
     for (name, value) in more.as_object().unwrap() {
         request[name] = value.clone();
@@ -25,7 +25,7 @@ fn granted() -> Vec<Tool> {
     ]
 }
 
-fn conversation(more: Value) -> Conversation {
+pub(super) fn conversation(more: Value) -> Conversation {
     match asked(more).unwrap().ask.prompt {
         Prompt::Conversation(conversation) => conversation,
         other => panic!("{other:?}"),
@@ -36,11 +36,11 @@ fn messages(input: Value) -> Vec<Message> {
     conversation(json!({"input": input})).messages
 }
 
-fn echo(more: Value) -> Value {
+pub(super) fn echo(more: Value) -> Value {
     serde_json::from_str(&format!("{{{}}}", asked(more).unwrap().echo.fields())).unwrap()
 }
 
-fn refused(more: Value) -> (Option<String>, String) {
+pub(super) fn refused(more: Value) -> (Option<String>, String) {
     let error = asked(more.clone()).expect_err(&more.to_string());
     assert_eq!(error.status, 400, "{}", error.message);
     (error.param, error.message)
@@ -398,7 +398,7 @@ fn wrong_tools_are_named() {
         (choose(json!({"type": "allowed_tools", "mode": "some", "tools": []})), "tool_choice.mode"),
         (allow(json!([])), "tool_choice.tools"),
         (allow(json!([1])), "tool_choice.tools[0]"),
-        (allow(json!([{"type": "mcp"}])), "tool_choice.tools[0].type"),
+        (allow(json!([{"type": "web_search"}])), "tool_choice.tools[0].type"),
         (allow(json!([{"type": "function", "name": "time"}])), "tool_choice.tools[0].name"),
     ] {
         let (named, message) = refused(more.clone());
