@@ -51,13 +51,16 @@ ERRORS_ARE_TEXTS = McpCall.model_fields["error"].annotation == typing.Optional[s
 
 
 def is_mcp(item):
-    return item["type"].startswith("mcp")
+    return str(item.get("type")).startswith("mcp")
 
 
 def as_official(value):
     """The same as the installed client has it."""
     if ERRORS_ARE_TEXTS and isinstance(value, dict):
-        return {key: json.dumps(one) if key == "error" and is_mcp(value) and one else as_official(one) for key, one in value.items()}
+        value = {key: as_official(one) for key, one in value.items()}
+        if is_mcp(value) and value.get("error"):
+            value["error"] = json.dumps(value["error"])
+        return value
     if isinstance(value, list):
         return [as_official(one) for one in value]
     return value
@@ -90,7 +93,7 @@ def check_stream(events):
     for number, event in enumerate(events):
         assert event["sequence_number"] == number, event
         OFFICIAL[event["type"]].model_validate(as_official(event), strict=True)
-        if event["type"].startswith("response.mcp") or is_mcp(event.get("item", {"type": ""})):
+        if event["type"].startswith("response.mcp") or is_mcp(event.get("item", {})):
             continue
         other = OPEN_NAMES.get(event["type"], event["type"])
         event = json.loads(json.dumps({**event, "type": other}))

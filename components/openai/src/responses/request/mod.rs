@@ -22,6 +22,7 @@ mod tests;
 mod tools;
 
 use agent_loop::First;
+use chat_format::Choice;
 use nala_sdk::llm::MAX_LOGPROBS;
 use nala_sdk::tools::{self as granted, Tool};
 use serde_json::{Map, Value};
@@ -63,10 +64,13 @@ pub(in crate::responses) struct Server {
 }
 
 impl Server {
-    /// The tools among those that the model is shown which the server calls itself, if there
+    /// The tools among those that the model may call which the server calls itself, if there
     /// are any.
     pub(in crate::responses) fn served(&self, ask: &Ask) -> Option<Served> {
         let Prompt::Conversation(conversation) = &ask.prompt else { return None };
+        if conversation.choice == Choice::None {
+            return None;
+        }
         let is_served = |tool: &&chat_format::Tool| self.lists.iter().any(|list| list.has(&tool.name));
         let names: Vec<String> = conversation.tools.iter().filter(is_served).map(|tool| tool.name.clone()).collect();
         (!names.is_empty()).then(|| Served { names, first: self.first.clone(), most_calls: self.most_calls })

@@ -72,17 +72,17 @@ impl List {
             return Err(ApiError::unsupported(at, message));
         }
         let tools = match given.get("allowed_tools") {
-            None => there,
+            None => there.clone(),
             Some(_) => {
                 let filter = Filter::read(given, "allowed_tools", &there)?;
-                there.into_iter().filter(|tool| filter.lets(tool)).collect()
+                there.iter().filter(|tool| filter.lets(tool)).cloned().collect()
             }
         };
         if tools.is_empty() {
             let message = "leaves no tool; leave it out, or name one of those that there are";
             return Err(given.unsupported("allowed_tools", message));
         }
-        approved(given, &tools)?;
+        approved(given, &tools, &there)?;
         let echo = json!({
             "type": "mcp",
             "server_label": label,
@@ -259,9 +259,9 @@ fn known<'a>(list: &'a [Value], at: &str, there: &[Listed]) -> Result<Vec<&'a st
     list.iter().enumerate().map(one).collect()
 }
 
-/// Refuses tools that somebody would have to approve of. What is left out means that at
+/// Refuses tools that somebody would have to approve of, of those that there are. What is left out means that at
 /// OpenAI, so the client has to say that it is not what it means.
-fn approved(given: &Part<'_>, tools: &[Listed]) -> Result<(), ApiError> {
+fn approved(given: &Part<'_>, tools: &[Listed], there: &[Listed]) -> Result<(), ApiError> {
     const KEY: &str = "require_approval";
     const FIX: &str = "nobody is asked to approve of calls here: send \"never\", and in 'allowed_tools' only tools \
                        that may be called without";
@@ -275,9 +275,9 @@ fn approved(given: &Part<'_>, tools: &[Listed]) -> Result<(), ApiError> {
             approval.only(&["always", "never"])?;
             let never = match approval.get("never") {
                 None => return Err(given.unsupported(KEY, format!("has no \"never\", but {FIX}"))),
-                Some(_) => Filter::read(&approval, "never", tools)?,
+                Some(_) => Filter::read(&approval, "never", there)?,
             };
-            let always = approval.get("always").map(|_| Filter::read(&approval, "always", tools)).transpose()?;
+            let always = approval.get("always").map(|_| Filter::read(&approval, "always", there)).transpose()?;
             let is_asked =
                 |tool: &&Listed| !never.lets(tool) || always.as_ref().is_some_and(|always| always.lets(tool));
             tools.iter().filter(is_asked).map(|tool| tool.name.as_str()).collect::<Vec<_>>()

@@ -39,6 +39,8 @@ fn the_tools_that_are_granted_are_shown_and_called_by_the_server() {
     assert_eq!(listed[0]["input_schema"]["type"], "object");
     assert_eq!(listed[1]["annotations"], Value::Null);
     assert_eq!(names(&asked(json!({})).unwrap()), None, "who does not ask for them has none");
+    let none = asked(json!({"tools": [mcp(json!({}))], "tool_choice": "none"})).unwrap();
+    assert_eq!((names(&none), none.server.lists.len()), (None, 1), "they are listed, and not called");
 }
 
 #[test]
@@ -110,6 +112,10 @@ fn approval_is_asked_of_nobody() {
     let (_, message) = refused(json!({"tools": [mcp(json!({"require_approval": some}))]}));
     assert!(message.contains("approval of remember,") && message.contains("\"never\""), "{message}");
     let only = mcp(json!({"require_approval": some, "allowed_tools": ["calculate"]}));
+    assert!(asked(json!({"tools": [only]})).is_ok());
+    // It may speak of tools that are not allowed.
+    let more = json!({"never": {"tool_names": ["calculate"]}, "always": {"tool_names": ["remember"]}});
+    let only = mcp(json!({"require_approval": more, "allowed_tools": ["calculate"]}));
     assert!(asked(json!({"tools": [only]})).is_ok());
     for always in
         [Value::Null, json!("always"), json!({"always": {}}), json!({"never": {}, "always": {"read_only": true}})]
