@@ -74,9 +74,11 @@ fn response(host: &Host, request: &Value) -> Value {
     response
 }
 
-/// A call with nothing, or with one text.
+/// What has a tool called with these arguments, all of which are required: a small model
+/// finds no end of others.
 fn first(tool: &str, arguments: Value) -> Value {
-    json!([{ "tool": tool, "arguments": { "type": "object", "properties": arguments, "required": arguments.as_object().unwrap().keys().collect::<Vec<_>>() } }])
+    let names: Vec<&String> = arguments.as_object().unwrap().keys().collect();
+    json!([{ "tool": tool, "arguments": { "type": "object", "properties": arguments, "required": names } }])
 }
 
 fn calls(response: &Value) -> Vec<&Value> {
@@ -108,7 +110,11 @@ fn all_turns_of_a_response_are_one_session_of_which_nothing_is_computed_twice() 
     assert_eq!((&whole["status"], &whole["output"][3]["type"]), (&json!("completed"), &json!("message")), "{whole}");
     let input = |response: &Value| response["usage"]["input_tokens"].as_f64().unwrap();
     let cached = |response: &Value| response["usage"]["input_tokens_details"]["cached_tokens"].as_f64().unwrap();
-    assert_eq!((computed(), cached(&whole)), (input(&whole), 0.0), "what is told is what was computed");
+    // The ends of turns, which no run had to compute, are computed with what is read behind
+    // them, and are told as what was written.
+    let ends = |computed: f64, response: &Value| computed - (input(response) - cached(response));
+    assert_eq!(cached(&whole), 0.0, "{whole}");
+    assert!((0.0..40.0).contains(&ends(computed(), &whole)), "what is told is what was computed: {whole}");
     // Three turns: had each of the two behind the first read all before it again, that would
     // be twice the prompt more.
     let alone = response(&host, &asked(&["calculate", "current_time"], json!({ "max_output_tokens": 1 })));
@@ -117,7 +123,7 @@ fn all_turns_of_a_response_are_one_session_of_which_nothing_is_computed_twice() 
     let before = computed();
     let again = response(&host, &request);
     assert!(cached(&again) > 0.5 * input(&again), "{again}");
-    assert_eq!(computed() - before, input(&again) - cached(&again), "{again}");
+    assert!((0.0..40.0).contains(&ends(computed() - before, &again)), "{again}");
 }
 
 #[test]
@@ -125,7 +131,8 @@ fn a_tool_that_fails_fails_its_call_and_what_tools_say_is_text() {
     let folder = tempfile::tempdir().unwrap();
     let host = serve(folder.path());
     for (tool, said) in [("traps", "trapped"), ("forever", "CPU time"), ("refuses", "not these")] {
-        let response = response(&host, &asked(&[tool], json!({ "call_first": [tool] })));
+        let response =
+            response(&host, &asked(&[tool], json!({ "call_first": first(tool, json!({})), "max_output_tokens": 60 })));
         let [call] = calls(&response)[..] else { panic!("{response}") };
         assert_eq!((&call["status"], &call["output"]), (&json!("failed"), &Value::Null), "{response}");
         assert!(call["error"]["message"].as_str().unwrap().contains(said), "{response}");
@@ -147,7 +154,7 @@ fn a_client_that_hangs_up_ends_the_call_of_its_tool() {
     let folder = tempfile::tempdir().unwrap();
     let host = serve(folder.path());
     for stream in [true, false] {
-        let request = asked(&["sleeps"], json!({ "call_first": ["sleeps"], "stream": stream }));
+        let request = asked(&["sleeps"], json!({ "call_first": first("sleeps", json!({})), "stream": stream }));
         let mut raw = Raw::post(&host.address, "/v1/responses", &request.to_string());
         if stream {
             raw.read_until("response.mcp_call_arguments.done");
@@ -183,7 +190,10 @@ fn what_cannot_be_asked_of_the_servers_tools_is_refused_with_the_fix() {
         ),
         (asked(&["echo"], json!({ "call_first": ["calculate"] })), "call_first[0]", "there are echo"),
         (
-            asked(&["echo"], json!({ "call_first": [{ "tool": "echo", "arguments": { "type": "wizard" } }] })),
+            asked(
+                &["echo"],
+                json!({ "call_first": [{ "tool": "echo", "arguments": { "properties": { "a": { "type": "wizard" } } } }] }),
+            ),
             "call_first",
             "wizard",
         ),
