@@ -124,6 +124,9 @@ enum State {
     Over,
 }
 
+/// What comes next, and what happens now, if that is anything to tell.
+type Next<S> = (State, Option<Step<S>>);
+
 impl<S: Speaker> Loop<S> {
     /// A loop in a session that holds nothing yet. [`Loop::read`] is to be called before the
     /// first step.
@@ -232,7 +235,7 @@ impl<S: Speaker> Loop<S> {
     }
 
     /// Begins a turn, if there may be one.
-    fn begin(&mut self) -> Result<(State, Option<Step<S::Said>>), S::Error> {
+    fn begin(&mut self) -> Result<Next<S::Said>, S::Error> {
         let left = self.budget.tokens.saturating_sub(self.usage.written_tokens);
         let over = match () {
             () if self.usage.turns >= self.budget.turns => Over::Turns,
@@ -262,7 +265,7 @@ impl<S: Speaker> Loop<S> {
     }
 
     /// Makes the calls of a turn, unless it is the end.
-    fn call(&self, wanted: Vec<Wanted>, then: Then) -> (State, Option<Step<S::Said>>) {
+    fn call(&self, wanted: Vec<Wanted>, then: Then) -> Next<S::Said> {
         if then == Then::End {
             return (State::Over, Some(Step::Over(Over::Said)));
         }
