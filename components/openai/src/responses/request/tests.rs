@@ -285,9 +285,17 @@ fn every_answer_can_be_sent_back() {
         input.insert(0, json!({"role": "user", "content": "Hi"}));
         let messages = messages(Value::from(input));
         assert_eq!(messages[1].role, "assistant", "{}", path.display());
+        read += 1;
+        let served = answer["output"].as_array().unwrap().iter().filter(|item| item["type"] == "mcp_call").count();
+        if served > 0 {
+            // Each has its answer behind it already.
+            let made: usize = messages.iter().map(|message| message.tool_calls.len()).sum();
+            let answered = messages.iter().filter(|message| message.role == "tool").count();
+            assert_eq!((made, answered), (served, served), "{}", path.display());
+            continue;
+        }
         assert_eq!(messages[1].tool_calls.len(), calls.len(), "{}", path.display());
         assert!(messages[2..].iter().all(|message| message.role == "tool"), "{}", path.display());
-        read += 1;
     }
     assert!(read > 5, "{read} answers");
 }
