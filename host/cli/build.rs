@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let components = root.join("components");
     println!("cargo::rerun-if-changed=build.rs");
     // Not the whole of components/: its target folder changes with each build.
-    for part in ["Cargo.toml", "Cargo.lock", "sdk", "openai", "chat-format", "chat-template", "mcp"] {
+    for part in ["Cargo.toml", "Cargo.lock", "sdk", "openai", "agent-loop", "chat-format", "chat-template", "mcp"] {
         println!("cargo::rerun-if-changed={}", components.join(part).display());
     }
     println!("cargo::rerun-if-changed={}", root.join("wit").display());

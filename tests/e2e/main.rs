@@ -35,6 +35,7 @@ mod prefix;
 mod python;
 mod registries;
 mod scripted;
+mod served_tools;
 mod shutdown;
 mod soak;
 mod structured;

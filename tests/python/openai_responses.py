@@ -161,6 +161,8 @@ def what_cannot_be_done_is_refused():
     refused(BadRequestError, ask(previous_response_id="resp_1"), param="previous_response_id")
     refused(BadRequestError, ask(background=True), param="background")
     refused(BadRequestError, ask(tools=[{"type": "web_search"}]), param="tools[0].type")
+    granted_none = {"type": "mcp", "server_label": "nala", "require_approval": "never"}
+    refused(BadRequestError, ask(tools=[granted_none]), param="tools[0]", code="unsupported_parameter")
     refused(BadRequestError, ask(input=[]), param="input")
     refused(BadRequestError, ask(temperature=9, stream=True), param="temperature")
     lost = [{"type": "function_call_output", "call_id": "call_lost", "output": "1"}]

@@ -17,6 +17,7 @@ import typing
 import openresponses_types.types as open_types
 from openai import OpenAI
 from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses.response_output_item import McpCall
 from pydantic import BaseModel
 
 LAST = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed"}
@@ -45,9 +46,39 @@ OPEN = kinds(
 )
 
 
-def check_response(answer):
-    Response.model_validate(answer, strict=True)
+# The client before the newest has errors of calls as texts.
+ERRORS_ARE_TEXTS = McpCall.model_fields["error"].annotation == typing.Optional[str]
+
+
+def is_mcp(item):
+    return str(item.get("type")).startswith("mcp")
+
+
+def as_official(value):
+    """The same as the installed client has it."""
+    if ERRORS_ARE_TEXTS and isinstance(value, dict):
+        value = {key: as_official(one) for key, one in value.items()}
+        if is_mcp(value) and value.get("error"):
+            value["error"] = json.dumps(value["error"])
+        return value
+    if isinstance(value, list):
+        return [as_official(one) for one in value]
+    return value
+
+
+def without_mcp(answer):
+    """The same without tools of the server's, which Open Responses does not know."""
     answer = json.loads(json.dumps(answer))
+    answer["output"] = [item for item in answer["output"] if not is_mcp(item)]
+    answer["tools"] = [tool for tool in answer["tools"] if not is_mcp(tool)]
+    if isinstance(answer["tool_choice"], dict) and answer["tool_choice"]["type"] == "mcp":
+        answer["tool_choice"] = "auto"
+    return answer
+
+
+def check_response(answer):
+    Response.model_validate(as_official(answer), strict=True)
+    answer = without_mcp(answer)
     # That model knows no schema but null.
     if answer["text"]["format"]["type"] == "json_schema":
         answer["text"]["format"]["schema"] = None
@@ -61,9 +92,13 @@ def check_response(answer):
 def check_stream(events):
     for number, event in enumerate(events):
         assert event["sequence_number"] == number, event
-        OFFICIAL[event["type"]].model_validate(event, strict=True)
+        OFFICIAL[event["type"]].model_validate(as_official(event), strict=True)
+        if event["type"].startswith("response.mcp") or is_mcp(event.get("item", {})):
+            continue
         other = OPEN_NAMES.get(event["type"], event["type"])
         event = json.loads(json.dumps({**event, "type": other}))
+        if "response" in event:
+            event["response"] = without_mcp(event["response"])
         if "response" in event and event["response"]["text"]["format"]["type"] == "json_schema":
             event["response"]["text"]["format"]["schema"] = None
         OPEN[other].model_validate(event)
@@ -78,21 +113,29 @@ def check_stream(events):
 def check_items(events):
     """Each item is added, grows and is done, and adds up to what it ends as."""
     done, grown = {}, {}
+    # Calls that the server makes are done later, so that others come before that.
+    awaited = set()
     for event in events:
         index, kind = event.get("output_index"), event["type"]
         if kind == "response.output_item.added":
-            assert index == len(grown) and len(done) == index, event
+            assert index == len(grown) and len(done) + len(awaited) == index, event
             grown[index] = ""
         elif kind.endswith(".delta"):
             assert index not in done, event
             grown[index] += event["delta"]
+        elif kind == "response.mcp_call_arguments.done":
+            awaited.add(index)
         elif kind == "response.output_item.done":
+            awaited.discard(index)
             done[index] = event["item"]
     last = events[-1]
     if last["type"] != "response.failed":
-        assert list(done.values()) == last["response"]["output"], last
+        assert [done[index] for index in sorted(done)] == last["response"]["output"], last
     for index, item in done.items():
-        text = item["arguments"] if item["type"] == "function_call" else "".join(part["text"] for part in item["content"])
+        if item["type"] in ("function_call", "mcp_call"):
+            text = item["arguments"]
+        else:
+            text = "".join(part["text"] for part in item.get("content", []))
         assert text == grown[index], (item, grown[index])
 
 

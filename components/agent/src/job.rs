@@ -1,5 +1,6 @@
 //! What an agent is asked.
 
+use agent_loop::First;
 use nala_sdk::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -65,42 +66,6 @@ pub(crate) struct Job {
     /// The most tokens that it writes.
     #[serde(default)]
     pub(crate) max_tokens: Option<u32>,
-}
-
-/// A tool that is called whatever the model thinks of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum First {
-    /// As it likes.
-    Tool(String),
-    /// With arguments of a schema that is narrower than the tool's own: small models need
-    /// to be shown the way.
-    Within(Within),
-}
-
-/// See [`First::Within`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Within {
-    tool: String,
-    arguments: Map<String, Value>,
-}
-
-impl First {
-    /// The tool's name.
-    pub(crate) fn tool(&self) -> &str {
-        match self {
-            Self::Tool(tool) | Self::Within(Within { tool, .. }) => tool,
-        }
-    }
-
-    /// The schema of its arguments, where that is not the tool's own.
-    pub(crate) fn arguments(&self) -> Option<&Map<String, Value>> {
-        match self {
-            Self::Tool(_) => None,
-            Self::Within(within) => Some(&within.arguments),
-        }
-    }
 }
 
 impl Job {

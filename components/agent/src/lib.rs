@@ -11,8 +11,6 @@
 //! curl -N 127.0.0.1:3000/v1/agents/desk/runs -d '{"input": "What is 37 × 43?", "stream": true}'
 //! ```
 
-mod behind;
-mod calls;
 mod job;
 mod record;
 mod run;

@@ -1,5 +1,6 @@
 //! What is kept of a run, so that it can go on after a restart.
 
+use agent_loop::Usage;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use nala_sdk::Error;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::job::Job;
-use crate::run::{Reason, Usage};
+use crate::run::Reason;
 use crate::store;
 
 /// The shape of a record. One of another shape is not read.

@@ -1,7 +1,8 @@
 //! A run: turn by turn until there is an answer, or a budget is used up.
 
-use std::time::{Duration, Instant};
+use std::rc::Rc;
 
+use agent_loop::{Budget, Loop, Over as Stopped, Read, Step as Next, Usage};
 use chat_format::Format;
 use nala_sdk::Error;
 use nala_sdk::chat::{self, Message, Template};
@@ -9,14 +10,12 @@ use nala_sdk::llm::{Model, Session, Token};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::behind;
-use crate::calls::{self, Call};
-use crate::job::{Asked, First, Job, Resume};
+use crate::job::{Asked, Job, Resume};
 use crate::record::{Over, Record, RunId};
 use crate::settings::Settings;
 use crate::step::Step;
-use crate::tools::{ANSWER, Tools, answer_of};
-use crate::turn::Turns;
+use crate::tools::Tools;
+use crate::turn::{Ending, Turns};
 
 /// How a run ended.
 pub(crate) struct End {
@@ -52,46 +51,19 @@ impl Reason {
     }
 }
 
-/// What a run took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Usage {
-    /// Turns of the model.
-    turns: u32,
-    /// Calls of tools.
-    calls: u32,
-    /// Tokens of the prompt, and of what the tools said, that were computed.
-    computed_tokens: u32,
-    /// Those of them that were known.
-    cached_tokens: u32,
-    /// Tokens that the model wrote.
-    written_tokens: u32,
-}
-
 /// A run that has begun: the model has read what it is to do.
 pub(crate) struct Run {
     job: Job,
-    begun: Instant,
-    time: Duration,
-    max_steps: u32,
-    max_tokens: u32,
-    result_bytes: usize,
-    model: Model,
-    format: Format,
-    tools: Tools,
-    shown: Vec<chat::Tool>,
-    session: Session,
+    model: Rc<Model>,
+    steps: Loop<Turns>,
     /// All that the session holds, but for what the next turn begins with.
     tokens: Vec<Token>,
     /// That beginning.
-    prefix: Vec<Token>,
+    opening: Vec<Token>,
     /// Where it is kept, if it is.
     kept: Option<RunId>,
-    turns: Turns,
     /// How it ended, if it did before.
     over: Option<Over>,
-    /// The tool that the next turn calls, where the model does not choose.
-    next: Option<First>,
-    usage: Usage,
 }
 
 impl Run {
@@ -111,7 +83,8 @@ impl Run {
     fn first(job: Job, kept: Option<RunId>, settings: &Settings) -> Result<Self, Error> {
         let mut run = Self::new(job, Usage::default(), kept, settings)?;
         let prompt = run.prompt(settings)?;
-        run.read(&prompt)?;
+        let read = run.steps.read(prompt)?;
+        run.hold(read);
         run.keep(None);
         Ok(run)
     }
@@ -128,40 +101,28 @@ impl Run {
         }
         run.over = end;
         if run.over.is_none() {
-            run.read(&tokens)?;
+            let read = run.steps.read(tokens)?;
+            run.hold(read);
         }
         Ok(run)
     }
 
     fn new(job: Job, usage: Usage, kept: Option<RunId>, settings: &Settings) -> Result<Self, Error> {
-        let begun = Instant::now();
-        let model = Model::open_default()?;
+        let model = Rc::new(Model::open_default()?);
         let tools = Tools::granted(job.answer_schema.as_ref())?;
         tools.check(&job.call_first)?;
+        let shown = tools.shown();
         let format = Format::of_template(&Template::of(&model).source);
-        let max_steps = job.max_steps.map_or(settings.max_steps, |own| own.min(settings.max_steps));
-        let next = next(&job, usage.turns, max_steps);
-        let turns = Turns::new(&model, format, &tools, next.as_ref())?;
-        Ok(Self {
-            begun,
+        let budget = Budget {
+            turns: job.max_steps.map_or(settings.max_steps, |own| own.min(settings.max_steps)),
+            tokens: job.max_tokens.map_or(settings.max_tokens, |own| own.min(settings.max_tokens)),
             time: settings.time,
-            max_steps,
-            next,
-            max_tokens: job.max_tokens.map_or(settings.max_tokens, |own| own.min(settings.max_tokens)),
             result_bytes: settings.result_bytes,
-            session: Session::open(&model)?,
-            tokens: Vec::new(),
-            prefix: Vec::new(),
-            kept,
-            over: None,
-            shown: tools.shown(),
-            usage,
-            job,
-            model,
-            format,
-            tools,
-            turns,
-        })
+        };
+        let turns = Turns::new(Rc::clone(&model), format, (tools, job.clone()), usage.turns, budget.turns)?;
+        let session = Session::open(&model)?;
+        let steps = Loop::new(turns, Rc::clone(&model), session, shown, budget).having_used(usage);
+        Ok(Self { job, model, steps, tokens: Vec::new(), opening: Vec::new(), kept, over: None })
     }
 
     /// What the model reads first.
@@ -169,7 +130,7 @@ impl Run {
         let pieces = chat::render(&chat::Request {
             template: Template::of(&self.model),
             messages: vec![Message::system(settings.instructions.as_str()), Message::user(self.job.input.as_str())],
-            tools: self.shown.clone(),
+            tools: self.steps.tools().to_vec(),
             add_generation_prompt: true,
             extra: None,
         })?;
@@ -184,73 +145,45 @@ impl Run {
     /// Goes on to its end, and tells each step.
     pub(crate) fn go(mut self, tell: &mut dyn FnMut(&Step) -> Result<(), Error>) -> Result<End, Error> {
         if let Some(Over { answer, reason }) = self.over.take() {
-            return Ok(End { answer, reason, usage: self.usage });
+            return Ok(End { answer, reason, usage: self.steps.usage() });
         }
-        loop {
-            let left = self.max_tokens.saturating_sub(self.usage.written_tokens);
-            if let Some(reason) = self.over(left) {
-                return self.end(Value::Null, reason);
-            }
-            let turn = self.turns.take(&self.session, &self.tools, left)?;
-            self.usage.turns += 1;
-            self.usage.written_tokens += u32::try_from(turn.tokens.len()).unwrap_or(u32::MAX);
-            self.tokens.append(&mut self.prefix);
-            self.tokens.extend(turn.tokens);
-            let mut calls = Vec::new();
-            for (tool, arguments) in turn.calls {
-                if tool == ANSWER {
-                    let answer = answer_of(&arguments, self.job.answer_schema.is_some());
-                    return self.end(answer, Reason::Answered);
+        while let Some(next) = self.steps.step()? {
+            match next {
+                Next::Said(nothing) => match nothing {},
+                Next::Call { turn, id, tool, arguments } => tell(&Step::Call { turn, id, tool, arguments })?,
+                Next::Progress(id, progress) => tell(&Step::progress(id, progress))?,
+                Next::Returned(returned) => tell(&Step::result(returned))?,
+                Next::Read(read) => {
+                    self.hold(read);
+                    self.keep(None);
                 }
-                self.usage.calls += 1;
-                let id = self.usage.calls;
-                tell(&Step::Call { turn: self.usage.turns, id, tool: tool.clone(), arguments: arguments.clone() })?;
-                calls.push(Call { id, tool, arguments });
+                Next::Over(Stopped::Said) => break,
+                Next::Over(Stopped::Turns) => return Ok(self.end(Value::Null, Reason::Steps)),
+                Next::Over(Stopped::Tokens) => return Ok(self.end(Value::Null, Reason::Tokens)),
+                Next::Over(Stopped::Time) => return Ok(self.end(Value::Null, Reason::Time)),
             }
-            if turn.is_cut {
-                return self.end(Value::Null, Reason::Tokens);
-            }
-            let said = match calls.is_empty() {
-                true => vec!["Error: this was no call; call a tool, or final_answer".to_owned()],
-                false => calls::make(&calls, self.result_bytes, tell)?,
-            };
-            let next = next(&self.job, self.usage.turns, self.max_steps);
-            if next != self.next {
-                self.turns = Turns::new(&self.model, self.format, &self.tools, next.as_ref())?;
-                self.next = next;
-            }
-            self.read(&behind::tokens(&self.model, &self.shown, &said)?)?;
-            self.keep(None);
         }
+        let (answer, reason) = match self.steps.speaker().end.take() {
+            Some(Ending::Answer(answer)) => (answer, Reason::Answered),
+            Some(Ending::Cut) | None => (Value::Null, Reason::Tokens),
+        };
+        Ok(self.end(answer, reason))
     }
 
-    /// Why it goes no further, if it does not.
-    fn over(&self, left: u32) -> Option<Reason> {
-        match () {
-            () if self.usage.turns >= self.max_steps => Some(Reason::Steps),
-            () if left == 0 => Some(Reason::Tokens),
-            () if self.begun.elapsed() >= self.time => Some(Reason::Time),
-            () => None,
-        }
+    /// Notes what the session holds after the model wrote a turn and read these.
+    fn hold(&mut self, read: Read) {
+        self.tokens.append(&mut self.opening);
+        self.tokens.extend(self.steps.speaker().take_tokens());
+        self.tokens.extend(read.tokens);
+        self.opening = read.opening;
     }
 
-    /// Has the model read these, and what its turn begins with.
-    fn read(&mut self, tokens: &[Token]) -> Result<(), Error> {
-        let prefix = self.model.encode_template(self.turns.prefix())?;
-        let info = self.session.prefill(&[tokens, &prefix].concat())?;
-        self.tokens.extend_from_slice(tokens);
-        self.prefix = prefix;
-        self.usage.computed_tokens += info.computed;
-        self.usage.cached_tokens += info.cached;
-        Ok(())
-    }
-
-    fn end(&mut self, answer: Value, reason: Reason) -> Result<End, Error> {
+    fn end(&mut self, answer: Value, reason: Reason) -> End {
         // With more time it can go on.
         if reason != Reason::Time {
             self.keep(Some(Over { answer: answer.clone(), reason }));
         }
-        Ok(End { answer, reason, usage: self.usage })
+        End { answer, reason, usage: self.steps.usage() }
     }
 
     /// Keeps what it is now, so that it can go on from here. One that cannot be kept goes on
@@ -258,31 +191,10 @@ impl Run {
     fn keep(&mut self, end: Option<Over>) {
         let Some(kept) = &self.kept else { return };
         let tokens = if end.is_some() { &[] } else { self.tokens.as_slice() };
-        let record = Record::new(self.model.info().name, self.job.clone(), tokens, self.usage, end);
+        let record = Record::new(self.model.info().name, self.job.clone(), tokens, self.steps.usage(), end);
         if let Err(error) = kept.keep(&record) {
             eprintln!("{error}; it goes on without being kept");
             self.kept = None;
         }
-    }
-}
-
-/// The tool that is called after so many turns, where the model does not choose: those that
-/// are to be called first, and in the last turn the one that answers.
-fn next(job: &Job, turns: u32, max_steps: u32) -> Option<First> {
-    let is_last = turns.saturating_add(1) >= max_steps;
-    let answer = || is_last.then(|| First::Tool(ANSWER.to_owned()));
-    job.call_first.get(turns as usize).cloned().or_else(answer)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_model_chooses_between_what_is_called_first_and_the_answer_at_last() {
-        let job = Job::read(br#"{"input": "a", "call_first": ["b"]}"#).unwrap();
-        let names = [0, 1, 2].map(|turns| next(&job, turns, 3).map(|first| first.tool().to_owned()));
-        assert_eq!(names, [Some("b".to_owned()), None, Some(ANSWER.to_owned())]);
-        assert_eq!(next(&job, 0, 1).unwrap().tool(), "b", "it was asked for");
     }
 }

@@ -1,5 +1,7 @@
 //! What is told of a run while it goes on.
 
+use agent_loop::Returned;
+use nala_sdk::tools::Progress;
 use serde_json::{Value, json};
 
 /// A step.
@@ -39,6 +41,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    pub(crate) fn progress(id: u32, progress: Progress) -> Self {
+        let Progress { done, total, message } = progress;
+        Self::Progress { id, done, total, message }
+    }
+
+    pub(crate) fn result(returned: Returned) -> Self {
+        Self::Result { id: returned.id, text: returned.text, is_error: returned.outcome.is_error() }
+    }
+
     /// The name of the event that it is told by.
     pub(crate) fn name(&self) -> &'static str {
         match self {

@@ -1,11 +1,10 @@
 //! The tools that the model is shown: those that were granted, and the one that answers.
 
+use agent_loop::First;
 use chat_format::Strict;
 use nala_sdk::Error;
 use nala_sdk::tools::{self, Tool};
 use serde_json::{Map, Value, json};
-
-use crate::job::First;
 
 /// The tool by which the model answers.
 pub(crate) const ANSWER: &str = "final_answer";
@@ -44,17 +43,6 @@ impl Tools {
                 Err(Error::Status(400, why))
             }
         }
-    }
-
-    /// The same where the arguments of one are held to another schema.
-    pub(crate) fn narrowed(&self, first: &First) -> Vec<chat_format::Tool> {
-        let mut tools = self.0.clone();
-        for tool in tools.iter_mut().filter(|tool| tool.name == first.tool()) {
-            if let Some(schema) = first.arguments() {
-                tool.parameters = Some(schema.clone());
-            }
-        }
-        tools
     }
 
     /// As chat templates show them.

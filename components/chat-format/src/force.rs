@@ -71,12 +71,19 @@ pub fn force(
 ) -> Result<Option<Forced>, Impossible> {
     let tools: Vec<&Tool> = match choice {
         Choice::Auto | Choice::None => return Ok(None),
-        Choice::Required | Choice::Named(_) if tools.is_empty() => return Err(Impossible::NoTools),
+        Choice::Required | Choice::Named(_) | Choice::Among(_) if tools.is_empty() => return Err(Impossible::NoTools),
         Choice::Required => tools.iter().collect(),
         Choice::Named(name) => match tools.iter().find(|tool| tool.name == *name) {
             Some(tool) => vec![tool],
             None => return Err(Impossible::UnknownTool(name.clone())),
         },
+        Choice::Among(names) => names
+            .iter()
+            .map(|name| {
+                let tool = tools.iter().find(|tool| tool.name == *name);
+                tool.ok_or_else(|| Impossible::UnknownTool(name.clone()))
+            })
+            .collect::<Result<_, _>>()?,
     };
     Ok(Some(write(notation(format).forced, &tools, parallel)))
 }

@@ -36,6 +36,8 @@ pub enum Choice {
     Required,
     /// It calls this one.
     Named(String),
+    /// It calls one or more of these, of which there is one at the least.
+    Among(Vec<String>),
 }
 
 /// Whether the model may call several tools in one turn.

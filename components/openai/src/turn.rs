@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use agent_loop::Returned;
 use chat_format::Event;
 use nala_sdk::llm::{Error, PrefillInfo, Sampled, Token};
 
@@ -33,6 +34,17 @@ pub enum End {
     ContextFull,
 }
 
+/// What is heard of an answer in which tools are called that are the server's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// The model says something.
+    Said(Turn),
+    /// A call is over. They are numbered in the order in which the model ended them.
+    Returned(Returned),
+    /// The model has read what the tools said.
+    Read(PrefillInfo),
+}
+
 /// Turns as they are made, each with the choice that it belongs to; an error ends
 /// them. The host's generations, or a list in tests.
 pub trait Turns: Iterator<Item = (usize, Result<Turn, ApiError>)> {}
@@ -62,6 +74,14 @@ pub struct Running<T, B> {
     pub turns: T,
     /// The bytes of a token.
     pub bytes: B,
+}
+
+impl<T, B> Running<T, B> {
+    /// The same where what is said is told in another way.
+    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Running<U, B> {
+        let Self { model, created, prompt, prompt_time, generating, choices, turns, bytes } = self;
+        Running { model, created, prompt, prompt_time, generating, choices, turns: map(turns), bytes }
+    }
 }
 
 /// The generation ended without saying why.

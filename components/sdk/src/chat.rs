@@ -140,6 +140,20 @@ pub fn encode(model: &Model, pieces: &[Piece]) -> Result<Vec<Token>, crate::llm:
 /// As [`prompt`], and [`crate::Error::Status`] where the template prints a turn other than
 /// it is given.
 pub fn behind_turn(model: &Model, tools: &[Tool], answers: Vec<Message>) -> Result<Vec<Token>, crate::Error> {
+    behind_turn_with(model, tools, answers, None)
+}
+
+/// The same where the template is given further variables, a JSON object as text: those
+/// that the beginning was rendered with.
+///
+/// # Errors
+/// As [`behind_turn`].
+pub fn behind_turn_with(
+    model: &Model,
+    tools: &[Tool],
+    answers: Vec<Message>,
+    variables: Option<&str>,
+) -> Result<Vec<Token>, crate::Error> {
     /// Stands for the turn.
     const TURN: &str = "(turn)";
     let pieces = render(&Request {
@@ -147,7 +161,7 @@ pub fn behind_turn(model: &Model, tools: &[Tool], answers: Vec<Message>) -> Resu
         messages: [vec![Message::user("(task)"), Message::assistant(TURN)], answers].concat(),
         tools: tools.to_vec(),
         add_generation_prompt: true,
-        extra: None,
+        extra: variables.map(str::to_owned),
     })?;
     let behind = pieces.iter().skip_while(|piece| piece.origin != Origin::User || piece.text != TURN).skip(1);
     let mut tokens = Vec::new();

@@ -4,6 +4,7 @@
 //! What is expected stands in `streams/`, told as [`story`] does. After a wanted change `NALA_UPDATE_STREAMS=1 cargo test … scripted` writes it anew; read
 //! the difference before you commit it.
 
+mod agents;
 mod bench;
 mod edges;
 mod story;

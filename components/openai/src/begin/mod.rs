@@ -5,6 +5,7 @@ mod lookout;
 mod output;
 mod prompt;
 mod said;
+mod served;
 mod strict;
 
 use std::rc::Rc;
@@ -17,7 +18,8 @@ use crate::error::ApiError;
 use crate::parameters::AtEnd;
 use crate::turn::{Bytes, Running, Turns};
 pub(crate) use prompt::{Written, write};
-use said::Begun;
+use said::{Begun, Said};
+pub(crate) use served::{Served, begin_served};
 use strict::{Plan, Watch};
 
 /// A whole answer is fetched in batches: it costs fewer calls of the host.
@@ -62,15 +64,7 @@ pub(crate) fn begin(ask: Ask) -> Result<Running<impl Turns, impl Bytes>, ApiErro
 /// As [`begin`].
 pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns, impl Bytes>, ApiError> {
     let asked = Instant::now();
-    let model = Rc::new(open(&ask.model)?);
-    let info = model.info();
-    check_bias(&ask.options, &info)?;
-    let breakers = breakers(&model, &ask.options)?;
-    let written = write(&model, &info, &ask)?;
-    if written.tokens.is_empty() {
-        let message = format!("'{}' is empty, and there is nothing that this model begins a text with", ask.param);
-        return Err(ApiError::invalid(ask.param, message));
-    }
+    let Ready { model, info, breakers, written } = ready(&ask)?;
     let grammar = output::grammar(&model, &ask, &written)?;
     let strict = output::strict(&model, &ask, &written)?;
 
@@ -86,10 +80,7 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
     };
     let session = Session::open_with(&model, options)?;
     let began = Instant::now();
-    let prompt = session.prefill(&written.tokens).map_err(|error| match error {
-        llm::Error::ContextFull(fit) => ApiError::context_length(ask.param, tokens, fit),
-        other => other.into(),
-    })?;
+    let prompt = session.prefill(&written.tokens).map_err(|error| too_long(ask.param, tokens, error))?;
     let generating = Instant::now();
     if let Some(grammar) = grammar {
         session.constrain(&grammar)?;
@@ -97,9 +88,9 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
     let mut options = options_of(&ask, max_new, breakers, written.shown(&model));
     options.deadline_ms = Some(time_left(asked.elapsed(), llm::limits().wall_us));
     let begun = generations(session, &options, ask.options.choices, strict.map(Rc::new).as_ref())?;
-    let turns = said::Said::begin(begun, &written)?;
+    let turns = Said::begin(begun, written.answering())?;
     Ok(Running {
-        created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs()),
+        created: now(),
         choices: turns.choices(),
         model: ask.model,
         prompt,
@@ -108,6 +99,42 @@ pub(crate) fn begin_one_of(ask: Ask, prompts: u32) -> Result<Running<impl Turns,
         turns,
         bytes: move |token| model.decode(&[token]).unwrap_or_default(),
     })
+}
+
+/// A request that can be computed.
+struct Ready {
+    model: Rc<Model>,
+    info: Info,
+    /// The tokens over which no repetition reaches that the sampler looks for.
+    breakers: Vec<Token>,
+    written: Written,
+}
+
+/// Opens the model and renders the prompt.
+fn ready(ask: &Ask) -> Result<Ready, ApiError> {
+    let model = Rc::new(open(&ask.model)?);
+    let info = model.info();
+    check_bias(&ask.options, &info)?;
+    let breakers = breakers(&model, &ask.options)?;
+    let written = write(&model, &info, ask)?;
+    if written.tokens.is_empty() {
+        let message = format!("'{}' is empty, and there is nothing that this model begins a text with", ask.param);
+        return Err(ApiError::invalid(ask.param, message));
+    }
+    Ok(Ready { model, info, breakers, written })
+}
+
+/// Why a prompt of so many tokens was not read.
+fn too_long(param: &str, tokens: usize, error: llm::Error) -> ApiError {
+    match error {
+        llm::Error::ContextFull(fit) => ApiError::context_length(param, tokens, fit),
+        other => other.into(),
+    }
+}
+
+/// The time, in seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |past| past.as_secs())
 }
 
 /// How long an answer may take, in milliseconds, so that it ends before the wall time
@@ -129,12 +156,15 @@ fn generations(
 ) -> Result<Vec<Begun>, ApiError> {
     let mut sessions = (1..choices).map(|_| session.fork()).collect::<Result<Vec<_>, _>>()?;
     sessions.insert(0, session);
-    let run = |(index, session): (u64, Session)| {
-        let options = choice(options, index);
-        let run = session.generate(&options)?;
-        Ok(Begun { run, watch: strict.map(|plan| Watch::new(plan, session, options)) })
-    };
+    let run = |(index, session)| run(&Rc::new(session), choice(options, index), strict);
     (0..).zip(sessions).map(run).collect()
+}
+
+/// A run in a session that ends where the answer begins.
+fn run(session: &Rc<Session>, options: GenerateOptions, strict: Option<&Rc<Plan>>) -> Result<Begun, ApiError> {
+    let prompt = session.len();
+    let run = session.generate(&options)?;
+    Ok(Begun { run, watch: strict.map(|plan| Watch::new(plan, Rc::clone(session), prompt, options)) })
 }
 
 /// Each choice draws with a seed of its own, so that they differ.

@@ -91,12 +91,11 @@ pub(super) fn strict(model: &Rc<Model>, ask: &Ask, written: &Written) -> Result<
         );
         return Err(ApiError::unsupported("tools", message));
     };
-    let prompt = u32::try_from(written.tokens.len()).unwrap_or(u32::MAX);
     let compile = |forced: &Forced| Grammar::lark(model, &forced.grammar).map_err(refused("tools"));
-    Plan::of(model, signs, (format, &written.tools, written.parallel), prompt, compile)
+    Plan::of(model, signs, (format, &written.tools, written.parallel), compile)
 }
 
-fn refused(param: &'static str) -> impl Fn(llm::Error) -> ApiError {
+pub(super) fn refused(param: &'static str) -> impl Fn(llm::Error) -> ApiError {
     move |error| match error {
         llm::Error::Constraint(reason) => {
             ApiError::invalid(param, format!("'{param}' cannot be used as a grammar: {reason}"))

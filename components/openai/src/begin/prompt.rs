@@ -5,6 +5,7 @@ use nala_sdk::chat::{self, Message, Origin, Piece, Template};
 use nala_sdk::llm::{Info, Model, Token};
 
 use super::length;
+use super::said::Answering;
 use crate::ask::{Ask, Conversation, Last, Prompt};
 use crate::error::ApiError;
 use crate::parameters::output::Output;
@@ -20,7 +21,7 @@ const TAIL: usize = 512;
 const MAX_SHOWN: usize = 64;
 
 /// A prompt in tokens, and how the answer to it is to be read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Written {
     /// The tokens.
     pub(crate) tokens: Vec<Token>,
@@ -47,9 +48,9 @@ fn tail(text: &str) -> &str {
 }
 
 impl Written {
-    /// The end of the text, in which the answer may have begun.
-    pub(super) fn tail(&self) -> &str {
-        tail(&self.text)
+    /// How the answer is read.
+    pub(super) fn answering(&self) -> Answering {
+        Answering { format: self.format, tools: self.tools.clone(), tail: tail(&self.text).to_owned() }
     }
 
     /// The control tokens that have to be seen to read the answer.
@@ -171,19 +172,29 @@ fn refuse_what_cannot_go_on(param: &str, conversation: &Conversation, begun: Opt
 
 /// The pieces of the prompt, up to the beginning of the answer.
 fn render(conversation: &Conversation, messages: Vec<Message>, template: Template) -> Result<Vec<Piece>, chat::Error> {
+    chat::render(&chat::Request {
+        template,
+        messages,
+        tools: shown(conversation),
+        add_generation_prompt: true,
+        extra: variables(conversation),
+    })
+}
+
+/// The tools as templates show them.
+pub(super) fn shown(conversation: &Conversation) -> Vec<chat::Tool> {
     let tool = |tool: &chat_format::Tool| chat::Tool {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.as_ref().map(|schema| serde_json::Value::Object(schema.clone()).to_string()),
     };
+    conversation.tools.iter().map(tool).collect()
+}
+
+/// The variables of a template, a JSON object as text.
+pub(super) fn variables(conversation: &Conversation) -> Option<String> {
     let variables = &conversation.variables;
-    chat::render(&chat::Request {
-        template,
-        messages,
-        tools: conversation.tools.iter().map(tool).collect(),
-        add_generation_prompt: true,
-        extra: (!variables.is_empty()).then(|| serde_json::Value::Object(variables.clone()).to_string()),
-    })
+    (!variables.is_empty()).then(|| serde_json::Value::Object(variables.clone()).to_string())
 }
 
 fn forced(format: Format, conversation: &Conversation, parallel: Parallel) -> Result<Option<Forced>, ApiError> {

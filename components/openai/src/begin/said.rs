@@ -3,7 +3,6 @@
 use chat_format::{Ended, Event, Format, Parser, Tool};
 use nala_sdk::llm::{Chunk, Error, Finish, Generation, Together};
 
-use super::Written;
 use super::strict::{Seen, Watch};
 use crate::error::ApiError;
 use crate::turn::{End, Turn};
@@ -19,11 +18,12 @@ pub(super) struct Said {
 }
 
 /// What an answer is read by.
-struct Answering {
-    format: Option<Format>,
-    tools: Vec<Tool>,
-    /// The prompt's end.
-    tail: String,
+#[derive(Debug, Clone)]
+pub(super) struct Answering {
+    pub(super) format: Option<Format>,
+    pub(super) tools: Vec<Tool>,
+    /// The end of what is before it.
+    pub(super) tail: String,
 }
 
 impl Answering {
@@ -50,9 +50,7 @@ pub(super) struct Begun {
 
 impl Said {
     /// Waits for the first token, so that what fails up to it has a status.
-    pub(super) fn begin(begun: Vec<Begun>, written: &Written) -> Result<Self, ApiError> {
-        let answering =
-            Answering { format: written.format, tools: written.tools.clone(), tail: written.tail().to_owned() };
+    pub(super) fn begin(begun: Vec<Begun>, answering: Answering) -> Result<Self, ApiError> {
         let (mut runs, mut choices) = (Vec::new(), Vec::new());
         for Begun { run, watch } in begun {
             runs.push(run);

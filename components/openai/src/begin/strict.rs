@@ -26,8 +26,6 @@ pub(super) struct Plan {
     forced: Forced,
     grammar: Grammar,
     model: Rc<Model>,
-    /// How many tokens the prompt has.
-    prompt: u32,
 }
 
 impl Plan {
@@ -37,13 +35,12 @@ impl Plan {
         model: &Rc<Model>,
         signs: Signs,
         (format, tools, parallel): (Format, &[Tool], Parallel),
-        prompt: u32,
         compile: impl FnOnce(&Forced) -> Result<Grammar, ApiError>,
     ) -> Result<Option<Self>, ApiError> {
         // There are tools, so that it cannot fail.
         let Ok(Some(forced)) = force(format, tools, &Choice::Required, parallel) else { return Ok(None) };
         let grammar = compile(&forced)?;
-        Ok(Some(Self { signs, forced, grammar, model: Rc::clone(model), prompt }))
+        Ok(Some(Self { signs, forced, grammar, model: Rc::clone(model) }))
     }
 }
 
@@ -51,7 +48,9 @@ impl Plan {
 #[derive(Debug)]
 pub(super) struct Watch {
     plan: Rc<Plan>,
-    session: Session,
+    session: Rc<Session>,
+    /// How many tokens the session held before the answer.
+    prompt: u32,
     options: GenerateOptions,
     tokens: Vec<Token>,
     lookout: Lookout,
@@ -69,7 +68,8 @@ pub(super) enum Seen {
 /// A call that has begun; the run before it has to be dropped first.
 pub(super) struct Call {
     plan: Rc<Plan>,
-    session: Session,
+    session: Rc<Session>,
+    prompt: u32,
     options: GenerateOptions,
     /// How many tokens of the answer stay.
     keep: u32,
@@ -78,9 +78,10 @@ pub(super) struct Call {
 }
 
 impl Watch {
-    pub(super) fn new(plan: &Rc<Plan>, session: Session, options: GenerateOptions) -> Self {
+    /// `prompt` is how many tokens the session holds before the answer.
+    pub(super) fn new(plan: &Rc<Plan>, session: Rc<Session>, prompt: u32, options: GenerateOptions) -> Self {
         let lookout = Lookout::new(plan.signs.clone());
-        Self { plan: Rc::clone(plan), session, options, tokens: Vec::new(), lookout }
+        Self { plan: Rc::clone(plan), session, prompt, options, tokens: Vec::new(), lookout }
     }
 
     /// Looks at a chunk. `thinking` is whether it begins in a thought.
@@ -109,8 +110,8 @@ impl Watch {
         // What the model wrote from there on is taken back, its end included.
         chunk.tokens.truncate((keep as usize).saturating_sub(counted));
         chunk.finish = None;
-        let Self { plan, session, options, .. } = self;
-        Ok(Seen::Call(chunk, Box::new(Call { plan, session, options, keep, add })))
+        let Self { plan, session, prompt, options, .. } = self;
+        Ok(Seen::Call(chunk, Box::new(Call { plan, session, prompt, options, keep, add })))
     }
 
     /// What is to be read in place of the chunk that the call was seen in.
@@ -159,8 +160,8 @@ impl Call {
     /// # Errors
     /// What the session fails with.
     pub(super) fn go_on(self) -> Result<Generation, ApiError> {
-        let Self { plan, session, mut options, keep, add } = self;
-        session.rewind(plan.prompt.saturating_add(keep))?;
+        let Self { plan, session, prompt, mut options, keep, add } = self;
+        session.rewind(prompt.saturating_add(keep))?;
         if !add.is_empty() {
             session.prefill(&add)?;
         }

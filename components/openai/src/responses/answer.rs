@@ -7,10 +7,10 @@ use super::assembly::{Assembly, Listener};
 use super::events::Events;
 use super::item::{Item, Status};
 use super::object::{Frame, State, Usage};
-use super::request::Echo;
+use super::request::{Echo, List, Server};
 use crate::error::ApiError;
 use crate::ids::Ids;
-use crate::turn::{Bytes, End, Running, Turn, Turns, broke_off};
+use crate::turn::{Bytes, End, Heard, Running, broke_off};
 
 /// An answer that is being made.
 ///
@@ -22,27 +22,35 @@ pub struct Answer<T, B> {
     pub running: Running<T, B>,
     /// What the answer repeats of the request.
     pub echo: Echo,
+    /// The tools that are the server's.
+    pub(super) server: Server,
     /// Names the response and its items.
     pub ids: Ids,
     /// The time, in seconds since 1970.
     pub clock: fn() -> u64,
 }
 
-impl<T: Turns, B: Bytes> Answer<T, B> {
+/// What is heard, in order; an error ends it.
+pub(super) trait Story: Iterator<Item = Result<Heard, ApiError>> {}
+impl<T: Iterator<Item = Result<Heard, ApiError>>> Story for T {}
+
+#[expect(private_bounds, reason = "a name for what is spelled out beside it")]
+impl<T: Story, B: Bytes> Answer<T, B> {
     /// Waits for the whole answer: the JSON of an object `response`.
     ///
     /// # Errors
     /// What the generation fails with.
     pub fn whole(self) -> Result<Vec<u8>, ApiError> {
         let clock = self.clock;
-        let (frame, mut running, mut assembly) = self.parts(Quiet);
+        let (frame, mut running, mut assembly, lists) = self.parts(Quiet);
+        lists.iter().for_each(|list| assembly.list(list));
         let end = loop {
             if let Some(end) = advance(&mut running, &mut assembly)? {
                 break end;
             }
         };
         assembly.finish(status(end));
-        let usage = assembly.usage(running.prompt);
+        let usage = assembly.usage();
         let mut out = Vec::with_capacity(4096);
         frame.write(&ended(end, usage, clock).1, assembly.items(), &mut out);
         Ok(out)
@@ -57,10 +65,11 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
     /// [`Error::Gone`] when the client hung up.
     pub fn stream(self, out: &mut BodyWriter) -> Result<(), Error> {
         let clock = self.clock;
-        let (frame, mut running, mut assembly) = self.parts(Events::new());
+        let (frame, mut running, mut assembly, lists) = self.parts(Events::new());
         for kind in ["response.created", "response.in_progress"] {
             assembly.listener.response(kind, &frame, &State::InProgress, &[]);
         }
+        lists.iter().for_each(|list| assembly.list(list));
         let result = loop {
             match advance(&mut running, &mut assembly) {
                 // Together with the first turn, which is there, the two events above.
@@ -73,7 +82,7 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
             Ok(end) => assembly.finish(status(*end)),
             Err(_) => assembly.abandon(),
         }
-        let usage = assembly.usage(running.prompt);
+        let usage = assembly.usage();
         let (kind, state) = match &result {
             Ok(end) => ended(*end, usage, clock),
             Err(error) => ("response.failed", State::Failed { error, usage }),
@@ -83,23 +92,32 @@ impl<T: Turns, B: Bytes> Answer<T, B> {
         events.send(out)
     }
 
-    fn parts<L: Listener>(self, listener: L) -> (Frame, Running<T, B>, Assembly<L>) {
-        let Self { running, echo, ids, .. } = self;
+    /// All that it takes, and the lists that the client does not know.
+    fn parts<L: Listener>(self, listener: L) -> (Frame, Running<T, B>, Assembly<L>, Vec<List>) {
+        let Self { running, echo, ids, server, .. } = self;
         let frame = Frame { id: ids.answer("resp_"), created: running.created, model: running.model.clone(), echo };
         let logprobs = frame.echo.logprobs();
-        (frame, running, Assembly::new(ids, logprobs, listener))
+        let Server { mut lists, known, .. } = server;
+        let assembly = Assembly::new(ids, logprobs, listener, &lists, running.prompt);
+        lists.retain(|list| !known.contains(&list.label));
+        (frame, running, assembly, lists)
     }
 }
 
 /// Waits for the next turn. Returns why the answer ended, if it did.
-fn advance<T: Turns, B: Bytes, L: Listener>(
+fn advance<T: Story, B: Bytes, L: Listener>(
     running: &mut Running<T, B>,
     assembly: &mut Assembly<L>,
 ) -> Result<Option<End>, ApiError> {
-    let (_, turn) = running.turns.next().ok_or_else(broke_off)?;
-    let mut turn: Turn = turn?;
-    assembly.take(&mut turn, &mut running.bytes);
-    Ok(turn.end)
+    match running.turns.next().ok_or_else(broke_off)?? {
+        Heard::Said(mut turn) => {
+            assembly.take(&mut turn, &mut running.bytes);
+            return Ok(turn.end);
+        }
+        Heard::Returned(returned) => assembly.returned(returned),
+        Heard::Read(read) => assembly.read(read),
+    }
+    Ok(None)
 }
 
 /// How the last item ended.
@@ -114,7 +132,9 @@ fn status(end: End) -> Status {
 fn ended(end: End, usage: Usage, clock: fn() -> u64) -> (&'static str, State<'static>) {
     match status(end) {
         Status::Completed => ("response.completed", State::Completed { at: clock(), usage }),
-        Status::InProgress | Status::Incomplete => ("response.incomplete", State::Incomplete { usage }),
+        Status::InProgress | Status::Incomplete | Status::Failed => {
+            ("response.incomplete", State::Incomplete { usage })
+        }
     }
 }
 
@@ -124,5 +144,6 @@ struct Quiet;
 impl Listener for Quiet {
     fn added(&mut self, _: usize, _: &Item) {}
     fn grew(&mut self, _: usize, _: &Item, _: &str, _: &[u8]) {}
+    fn written(&mut self, _: usize, _: &Item) {}
     fn ended(&mut self, _: usize, _: &Item) {}
 }

@@ -6,7 +6,7 @@ use nala_sdk::Error;
 use nala_sdk::http::BodyWriter;
 
 use super::assembly::Listener;
-use super::item::{Body, Item, Status};
+use super::item::{Body, Came, Item, Status};
 use super::object::{Frame, State};
 use crate::json;
 
@@ -67,6 +67,12 @@ impl Events {
         }
     }
 
+    /// An event about an item as a whole.
+    fn about(&mut self, kind: &str, index: usize, item: &Item) {
+        self.within(kind, index, item);
+        self.close();
+    }
+
     fn field(&mut self, name: &str, text: &str) {
         let _ = write!(self.buffer, ",\"{name}\":");
         json::string(text, &mut self.buffer);
@@ -92,6 +98,11 @@ impl Listener for Events {
         if item.has_part() {
             self.part("response.content_part.added", index, item);
         }
+        match item.body {
+            Body::Listed { .. } => self.about("response.mcp_list_tools.in_progress", index, item),
+            Body::Served { .. } => self.about("response.mcp_call.in_progress", index, item),
+            Body::Reasoning(_) | Body::Message { .. } | Body::Call { .. } => {}
+        }
     }
 
     fn grew(&mut self, index: usize, item: &Item, delta: &str, logprobs: &[u8]) {
@@ -99,6 +110,9 @@ impl Listener for Events {
             Body::Reasoning(_) => "response.reasoning_text.delta",
             Body::Message { .. } => "response.output_text.delta",
             Body::Call { .. } => "response.function_call_arguments.delta",
+            Body::Served { .. } => "response.mcp_call_arguments.delta",
+            // They are there at once.
+            Body::Listed { .. } => return,
         };
         self.within(kind, index, item);
         self.field("delta", delta);
@@ -106,6 +120,14 @@ impl Listener for Events {
             self.logprobs(logprobs);
         }
         self.close();
+    }
+
+    fn written(&mut self, index: usize, item: &Item) {
+        if let Body::Served { arguments, .. } = &item.body {
+            self.within("response.mcp_call_arguments.done", index, item);
+            self.field("arguments", arguments);
+            self.close();
+        }
     }
 
     fn ended(&mut self, index: usize, item: &Item) {
@@ -129,6 +151,11 @@ impl Listener for Events {
                 self.field("arguments", arguments);
                 self.close();
             }
+            Body::Listed { .. } => self.about("response.mcp_list_tools.completed", index, item),
+            Body::Served { came: Came::Output(_), .. } => self.about("response.mcp_call.completed", index, item),
+            Body::Served { came: Came::Error(_), .. } => self.about("response.mcp_call.failed", index, item),
+            // It was never made.
+            Body::Served { came: Came::Unwritten | Came::Awaited, .. } => {}
         }
         if item.has_part() {
             self.part("response.content_part.done", index, item);

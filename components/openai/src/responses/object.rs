@@ -41,6 +41,8 @@ pub(super) enum State<'a> {
 /// What it cost, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
+    /// What the model read: the prompt, and what tools of the server's said. Each token
+    /// counts once, however many turns there were: none is computed again.
     pub(super) prompt: PrefillInfo,
     pub(super) output: u64,
     /// Those of the output that were thoughts.

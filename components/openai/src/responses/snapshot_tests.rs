@@ -6,16 +6,20 @@
 
 use std::time::Duration;
 
+use agent_loop::{Failure, Outcome, Returned};
 use chat_format::Event;
 use nala_sdk::http::Response;
 use nala_sdk::llm::{self, Alt, PrefillInfo, Sampled};
+use nala_sdk::tools::Tool;
 use serde_json::{Value, json};
 
-use super::{Answer, read};
+use super::Answer;
+use super::answer::Story;
+use super::request::read_with;
 use crate::error::ApiError;
 use crate::ids::Ids;
 use crate::snapshots::compare;
-use crate::turn::{Bytes, End, Running, Turn, Turns};
+use crate::turn::{Bytes, End, Heard, Running, Turn};
 
 /// What the tokens of the tests stand for. 0 ends the turn.
 const VOCABULARY: [&[u8]; 12] = [
@@ -69,8 +73,18 @@ fn arguments(index: usize, text: &str) -> Event {
     Event::CallArguments { index, text: text.to_owned() }
 }
 
-fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Turns, impl Bytes> {
-    let request = read(request.to_string().as_bytes()).unwrap();
+/// The tools that the server has.
+fn granted() -> Vec<Tool> {
+    let schema = r#"{"type":"object","properties":{"expression":{"type":"string"}}}"#;
+    vec![Tool::new("calculate", "Calculates \"it\"", schema).read_only(), Tool::new("clock", "Tells the time", "{}")]
+}
+
+fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Story, impl Bytes> {
+    story(request, turns.into_iter().map(|turn| turn.map(Heard::Said)).collect())
+}
+
+fn story(request: Value, story: Vec<Result<Heard, ApiError>>) -> Answer<impl Story, impl Bytes> {
+    let request = read_with(request.to_string().as_bytes(), &granted).unwrap();
     Answer {
         running: Running {
             model: request.ask.model,
@@ -79,10 +93,11 @@ fn answer(request: Value, turns: Vec<Result<Turn, ApiError>>) -> Answer<impl Tur
             prompt_time: Duration::from_millis(3),
             generating: std::time::Instant::now(),
             choices: 1,
-            turns: turns.into_iter().map(|turn| (0, turn)),
+            turns: story.into_iter(),
             bytes,
         },
         echo: request.echo,
+        server: request.server,
         ids: Ids::of(0xabc),
         clock: || 1_700_000_009,
     }
@@ -110,17 +125,24 @@ fn with_tools() -> Value {
 
 /// The whole answer and the stream are as the files say.
 fn check(name: &str, request: &Value, turns: impl Fn() -> Vec<Result<Turn, ApiError>>) {
-    let whole = answer(request.clone(), turns()).whole().unwrap();
+    check_story(name, request, || turns().into_iter().map(|turn| turn.map(Heard::Said)).collect());
+}
+
+fn check_story(name: &str, request: &Value, heard: impl Fn() -> Vec<Result<Heard, ApiError>>) {
+    let whole = story(request.clone(), heard()).whole().unwrap();
     let whole: Value = serde_json::from_slice(&whole).unwrap();
     compare("responses/snapshots", &format!("{name}.json"), &format!("{whole:#}\n"));
-    let events = stream(name, request, turns());
+    let events = stream_of(name, story(request.clone(), heard()));
     let last = events.last().unwrap();
     assert_eq!(last["response"], whole, "{name}: the last event has the whole answer");
     follows_the_order(&events);
 }
 
 fn stream(name: &str, request: &Value, turns: Vec<Result<Turn, ApiError>>) -> Vec<Value> {
-    let answer = answer(request.clone(), turns);
+    stream_of(name, answer(request.clone(), turns))
+}
+
+fn stream_of(name: &str, answer: Answer<impl Story + 'static, impl Bytes + 'static>) -> Vec<Value> {
     let text = Response::stream("text/event-stream", move |out| answer.stream(out)).into_bytes().unwrap();
     let text = String::from_utf8(text).unwrap();
     compare("responses/snapshots", &format!("{name}.sse"), &text);
@@ -143,22 +165,24 @@ fn follows_the_order(events: &[Value]) {
     for (number, event) in events.iter().enumerate() {
         assert_eq!(event["sequence_number"], number, "{event}");
     }
-    let mut open: Option<(u64, String)> = None;
+    let mut open: Vec<(u64, String)> = Vec::new();
     let mut next = 0;
     for event in &events[2..events.len() - 1] {
         let index = event["output_index"].as_u64().unwrap();
+        let place = open.iter().position(|(number, _)| *number == index);
         match event["type"].as_str().unwrap() {
             "response.output_item.added" => {
-                assert!(open.is_none() && index == next, "{event}");
+                // Only calls of the server's tools may be open still.
+                assert!(open.iter().all(|(_, id)| id.starts_with("mcp_")) && index == next, "{event}");
                 next += 1;
-                open = Some((index, event["item"]["id"].as_str().unwrap().to_owned()));
+                open.push((index, event["item"]["id"].as_str().unwrap().to_owned()));
             }
             "response.output_item.done" => {
-                let (number, id) = open.take().unwrap();
+                let (number, id) = open.remove(place.unwrap());
                 assert_eq!((&event["item"]["id"], index), (&json!(id), number));
             }
             _ => {
-                let (number, id) = open.as_ref().unwrap();
+                let (number, id) = &open[place.unwrap()];
                 assert_eq!((&event["item_id"], index), (&json!(id), *number), "{event}");
             }
         }
@@ -329,4 +353,47 @@ fn a_quota_that_is_used_up_in_the_middle_has_a_code_of_its_own() {
     let turns = vec![turn(&[content("x")], &[1]), Err(llm::Error::Quota(llm::QuotaKind::Tokens).into())];
     let events = stream("quota", &plain(), turns);
     assert_eq!(events.last().unwrap()["response"]["error"]["code"], "rate_limit_exceeded");
+}
+
+fn with_served_tools() -> Value {
+    json!({
+        "model": "tiny", "input": "What is 1 + 1, and what time is it?", "max_tool_calls": 3,
+        "tools": [{"type": "mcp", "server_label": "nala", "require_approval": "never"}],
+        "tool_choice": {"type": "mcp", "server_label": "nala"},
+    })
+}
+
+fn call(index: usize, name: &str) -> [Event; 3] {
+    [start(index, name, None), arguments(index, "{}"), Event::CallEnd { index }]
+}
+
+fn returned(id: u32, text: &str, outcome: Outcome) -> Result<Heard, ApiError> {
+    Ok(Heard::Returned(Returned { id, text: text.to_owned(), outcome }))
+}
+
+#[test]
+fn calls_of_the_servers_tools_and_then_text() {
+    check_story("served", &with_served_tools(), || {
+        vec![
+            turn(&[Event::Reasoning("Let me see. ".to_owned())], &[3]).map(Heard::Said),
+            turn(&[call(0, "calculate"), call(1, "clock")].concat(), &[7, 11, 11]).map(Heard::Said),
+            turn(&[], &[0]).map(Heard::Said),
+            returned(1, "2 \"two\"", Outcome::Answered),
+            returned(2, "Error: no clock", Outcome::Declined),
+            Ok(Heard::Read(PrefillInfo { cached: 0, computed: 7 })),
+            turn(&call(0, "clock"), &[7, 11]).map(Heard::Said),
+            returned(3, "Error: `clock` trapped", Outcome::Failed(Failure::Broken)),
+            Ok(Heard::Read(PrefillInfo { cached: 1, computed: 2 })),
+            turn(&[content("Yes.")], &[4]).map(Heard::Said),
+            last(End::Natural).map(Heard::Said),
+        ]
+    });
+}
+
+#[test]
+fn a_call_of_the_servers_tools_that_is_cut_off() {
+    check_story("served_cut", &with_served_tools(), || {
+        let cut = [call(0, "calculate").to_vec(), vec![start(1, "clock", None), arguments(1, "{\"a")]].concat();
+        vec![turn(&cut, &[7, 11, 7]).map(Heard::Said), last(End::Length).map(Heard::Said)]
+    });
 }

@@ -58,7 +58,7 @@ pub(super) fn of(
         "frequency_penalty": number("frequency_penalty", 0.0),
         "instructions": given.text("instructions")?,
         "max_output_tokens": given.0.get("max_output_tokens"),
-        // Only tools of the server's are counted, of which there are none.
+        // Only calls of the server's tools are counted.
         "max_tool_calls": max_tool_calls,
         "metadata": metadata(given.0.get("metadata"))?,
         "parallel_tool_calls": parallel,

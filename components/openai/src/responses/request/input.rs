@@ -5,30 +5,43 @@ use serde_json::Value;
 
 use super::content::{self, Author};
 use super::conversation::Conversation;
+use super::earlier;
 use super::stored;
 use crate::brief::short;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
 use crate::part::Part;
 
+/// What was said before.
+#[derive(Debug)]
+pub(super) struct Input {
+    pub(super) messages: Vec<Message>,
+    /// The labels of the server's tools that were listed.
+    pub(super) known: Vec<String>,
+}
+
+/// The items that there may be.
+const ITEMS: &str = "message, function_call, function_call_output, reasoning, mcp_list_tools and mcp_call";
+
 /// Reads a text of the user's, or a list of items.
-pub(super) fn read(instructions: Option<&str>, value: Option<&Value>) -> Result<Vec<Message>, ApiError> {
+pub(super) fn read(instructions: Option<&str>, value: Option<&Value>) -> Result<Input, ApiError> {
     const WHAT: &str = "a string or a list of at least one item";
     let value = value.ok_or_else(|| ApiError::missing("input", WHAT))?;
     let mut conversation = Conversation::default();
+    let mut known = Vec::new();
     match value {
         Value::String(text) => conversation.said("user", Content::Text(text.clone())),
         Value::Array(items) if !items.is_empty() => {
             for (index, value) in items.iter().enumerate() {
-                item(value, format!("input[{index}]"), &mut conversation)?;
+                item(value, format!("input[{index}]"), &mut conversation, &mut known)?;
             }
         }
         other => return Err(Fields::wrong("input", WHAT, other)),
     }
-    Ok(conversation.finish(instructions))
+    Ok(Input { messages: conversation.finish(instructions), known })
 }
 
-fn item(value: &Value, at: String, conversation: &mut Conversation) -> Result<(), ApiError> {
+fn item(value: &Value, at: String, conversation: &mut Conversation, known: &mut Vec<String>) -> Result<(), ApiError> {
     let item = Part::of(value, &*at)?;
     match item.text("type")? {
         Some("message") => message(&item, conversation),
@@ -36,15 +49,18 @@ fn item(value: &Value, at: String, conversation: &mut Conversation) -> Result<()
         Some("function_call") => call(&item, conversation),
         Some("function_call_output") => output(&item, conversation),
         Some("reasoning") => reasoning(&item, conversation),
+        Some("mcp_list_tools") => {
+            known.push(earlier::listed(&item)?.to_owned());
+            Ok(())
+        }
+        Some("mcp_call") => earlier::call(&item, conversation),
+        Some("mcp_approval_request" | "mcp_approval_response") => Err(earlier::approval(&item)),
         // A reference's type may be left out.
         Some("item_reference") => Err(stored::reference(item.required("id", "the id of an item")?, at)),
         None if item.get("id").is_some() => Err(stored::reference(item.required("id", "the id of an item")?, at)),
-        None => Err(ApiError::missing(item.at("type"), "message, function_call, function_call_output or reasoning")),
+        None => Err(ApiError::missing(item.at("type"), ITEMS)),
         Some(other) => {
-            let message = format!(
-                "is {}; only items of type message, function_call, function_call_output and reasoning are supported",
-                short(other)
-            );
+            let message = format!("is {}; only items of type {ITEMS} are supported", short(other));
             Err(item.unsupported("type", message))
         }
     }

@@ -8,25 +8,34 @@
 
 mod content;
 mod conversation;
+mod earlier;
 mod echo;
 mod format;
 mod input;
 mod reasoning;
+mod served;
+#[cfg(test)]
+mod served_tests;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod tools;
 
+use agent_loop::First;
+use chat_format::Choice;
 use nala_sdk::llm::MAX_LOGPROBS;
+use nala_sdk::tools::{self as granted, Tool};
 use serde_json::{Map, Value};
 
 use crate::ask::{Ask, Conversation, Delivery, Last, Options, Prompt};
+use crate::begin::Served;
 use crate::error::ApiError;
 use crate::parameters::fields::Fields;
 use crate::parameters::policy::{self, Names, Policy, is_empty, never};
 use crate::parameters::{AtEnd, bias, sampling, stop};
 use crate::part::Part;
 pub use echo::Echo;
+pub(in crate::responses) use served::{List, Listed};
 
 /// A checked request.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +46,35 @@ pub struct Request {
     pub echo: Echo,
     /// How the answer is to come.
     pub delivery: Delivery,
+    /// The tools that the server calls itself.
+    pub(in crate::responses) server: Server,
+}
+
+/// The tools that the server calls itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::responses) struct Server {
+    /// An entry of type `mcp` each.
+    pub(in crate::responses) lists: Vec<List>,
+    /// The labels of those that the client knows already.
+    pub(in crate::responses) known: Vec<String>,
+    /// Those that are called first, one a turn.
+    pub(in crate::responses) first: Vec<First>,
+    /// The most calls.
+    pub(in crate::responses) most_calls: Option<u32>,
+}
+
+impl Server {
+    /// The tools among those that the model may call which the server calls itself, if there
+    /// are any.
+    pub(in crate::responses) fn served(&self, ask: &Ask) -> Option<Served> {
+        let Prompt::Conversation(conversation) = &ask.prompt else { return None };
+        if conversation.choice == Choice::None {
+            return None;
+        }
+        let is_served = |tool: &&chat_format::Tool| self.lists.iter().any(|list| list.has(&tool.name));
+        let names: Vec<String> = conversation.tools.iter().filter(is_served).map(|tool| tool.name.clone()).collect();
+        (!names.is_empty()).then(|| Served { names, first: self.first.clone(), most_calls: self.most_calls })
+    }
 }
 
 /// The parameters that are read: those of the Responses API, then those of Open
@@ -67,6 +105,7 @@ pub const READ: Names = &[
         "service_tier",
         "previous_response_id",
         "conversation",
+        "call_first",
         "ignore_eos",
         "stop",
         "logit_bias",
@@ -111,6 +150,11 @@ const LOGPROBS: &str = "message.output_text.logprobs";
 /// 400, with the position where it does not parse or the parameter that is wrong;
 /// 404 where an item is named that would have to be stored.
 pub fn read(body: &[u8]) -> Result<Request, ApiError> {
+    read_with(body, &granted::list)
+}
+
+/// The same where `granted` tells which tools the server has.
+pub(in crate::responses) fn read_with(body: &[u8], granted: &dyn Fn() -> Vec<Tool>) -> Result<Request, ApiError> {
     let fields = policy::given(body, READ, OTHER)?;
     stored::refuse(&fields)?;
     refuse_what_is_not_done(&fields)?;
@@ -118,13 +162,13 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     let given = Fields(&fields);
     let model = given.text("model")?.ok_or_else(|| ApiError::missing("model", "the name of a model"))?;
     let delivery = delivery(&fields)?;
-    let tools = tools::read(&fields)?;
+    let tools = tools::read(&fields, granted)?;
     let format = format::read(fields.get("text"))?;
     let reasoning = reasoning::read(fields.get("reasoning"))?;
     let top_logprobs = top_logprobs(&given)?;
     let instructions = given.text("instructions")?;
     let max_tokens = given.integer("max_output_tokens", 1, u64::MAX)?;
-    let messages = input::read(instructions.as_deref(), fields.get("input"))?;
+    let input::Input { messages, known } = input::read(instructions.as_deref(), fields.get("input"))?;
     let echo = echo::of(&given, &tools, &format, &reasoning, top_logprobs)?;
 
     let options = Options {
@@ -139,6 +183,9 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
         bias: bias::read(fields.get("logit_bias"))?,
         top_logprobs,
     };
+    let most_calls = given.integer("max_tool_calls", 1, u64::MAX)?;
+    let most_calls = most_calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX));
+    let server = Server { lists: tools.lists, known, first: tools.first, most_calls };
     let conversation = Conversation {
         messages,
         tools: tools.shown,
@@ -149,7 +196,7 @@ pub fn read(body: &[u8]) -> Result<Request, ApiError> {
     };
     let prompt = Prompt::Conversation(conversation);
     let ask = Ask { model, prompt, param: "input", options, pace: delivery.pace() };
-    Ok(Request { ask, echo, delivery })
+    Ok(Request { ask, echo, delivery, server })
 }
 
 /// Parameters that have one value here, and others at OpenAI.

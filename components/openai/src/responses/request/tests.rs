@@ -8,15 +8,24 @@ use crate::parameters::DEFAULT_MIN_P;
 use crate::parameters::output::{Output, Unknown};
 
 /// A request for "Hi" with further parameters, or others instead.
-fn asked(more: Value) -> Result<Request, ApiError> {
+pub(super) fn asked(more: Value) -> Result<Request, ApiError> {
     let mut request = json!({"model": "m", "input": "Hi"});
     for (name, value) in more.as_object().unwrap() {
         request[name] = value.clone();
     }
-    read(request.to_string().as_bytes())
+    read_with(request.to_string().as_bytes(), &granted)
 }
 
-fn conversation(more: Value) -> Conversation {
+/// The tools that the server has.
+fn granted() -> Vec<Tool> {
+    let schema = r#"{"type": "object", "properties": {"expression": {"type": "string"}}}"#;
+    vec![
+        Tool::new("calculate", "Calculates.", schema).read_only().titled("Calculator"),
+        Tool::new("remember", "Notes something.", r#"{"type": "object"}"#),
+    ]
+}
+
+pub(super) fn conversation(more: Value) -> Conversation {
     match asked(more).unwrap().ask.prompt {
         Prompt::Conversation(conversation) => conversation,
         other => panic!("{other:?}"),
@@ -27,11 +36,11 @@ fn messages(input: Value) -> Vec<Message> {
     conversation(json!({"input": input})).messages
 }
 
-fn echo(more: Value) -> Value {
+pub(super) fn echo(more: Value) -> Value {
     serde_json::from_str(&format!("{{{}}}", asked(more).unwrap().echo.fields())).unwrap()
 }
 
-fn refused(more: Value) -> (Option<String>, String) {
+pub(super) fn refused(more: Value) -> (Option<String>, String) {
     let error = asked(more.clone()).expect_err(&more.to_string());
     assert_eq!(error.status, 400, "{}", error.message);
     (error.param, error.message)
@@ -276,9 +285,17 @@ fn every_answer_can_be_sent_back() {
         input.insert(0, json!({"role": "user", "content": "Hi"}));
         let messages = messages(Value::from(input));
         assert_eq!(messages[1].role, "assistant", "{}", path.display());
+        read += 1;
+        let served = answer["output"].as_array().unwrap().iter().filter(|item| item["type"] == "mcp_call").count();
+        if served > 0 {
+            // Each has its answer behind it already.
+            let made: usize = messages.iter().map(|message| message.tool_calls.len()).sum();
+            let answered = messages.iter().filter(|message| message.role == "tool").count();
+            assert_eq!((made, answered), (served, served), "{}", path.display());
+            continue;
+        }
         assert_eq!(messages[1].tool_calls.len(), calls.len(), "{}", path.display());
         assert!(messages[2..].iter().all(|message| message.role == "tool"), "{}", path.display());
-        read += 1;
     }
     assert!(read > 5, "{read} answers");
 }
@@ -363,7 +380,7 @@ fn wrong_tools_are_named() {
         (json!({"tools": vec![weather(); 129]}), "tools"),
         (json!({"tools": [{"name": "x"}]}), "tools[0].type"),
         (json!({"tools": [weather(), {"type": "web_search"}]}), "tools[1].type"),
-        (json!({"tools": [{"type": "mcp", "server_label": "x"}]}), "tools[0].type"),
+        (json!({"tools": [{"type": "web_search"}]}), "tools[0].type"),
         (json!({"tools": [nameless]}), "tools[0].function"),
         (json!({"tools": [{"type": "function"}]}), "tools[0].name"),
         (json!({"tools": [{"type": "function", "name": "a b"}]}), "tools[0].name"),
@@ -389,7 +406,7 @@ fn wrong_tools_are_named() {
         (choose(json!({"type": "allowed_tools", "mode": "some", "tools": []})), "tool_choice.mode"),
         (allow(json!([])), "tool_choice.tools"),
         (allow(json!([1])), "tool_choice.tools[0]"),
-        (allow(json!([{"type": "mcp"}])), "tool_choice.tools[0].type"),
+        (allow(json!([{"type": "web_search"}])), "tool_choice.tools[0].type"),
         (allow(json!([{"type": "function", "name": "time"}])), "tool_choice.tools[0].name"),
     ] {
         let (named, message) = refused(more.clone());
