@@ -32,6 +32,7 @@ use crate::answer::Routing;
 use crate::args::FetchArgs;
 use crate::component;
 use crate::console::{Console, Help};
+use crate::credentials::Home;
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
 use crate::tenancy::Opened;
@@ -66,6 +67,8 @@ struct Composed {
 /// A manifest that was read, and what it stands for here and now.
 pub(crate) struct Described {
     manifest: PathBuf,
+    /// Whose it is.
+    home: Home,
     application: Application,
     code: Code,
     /// Components that were composed with their dependencies already.
@@ -98,7 +101,7 @@ impl Described {
         let (fetched, missing) = Remote::new(&chosen.fetch, console)?.fetch_all(&application);
         refuse(missing)?;
         let (manifest, code) = (manifest.to_owned(), Code::Named(fetched));
-        Ok(Self { manifest, application, code, composed: None, values, scratch })
+        Ok(Self { manifest, home: Home::Started, application, code, composed: None, values, scratch })
     }
 
     /// Reads the manifest of an application that was sent, whose code is in `sources`.
@@ -136,7 +139,8 @@ impl Described {
         let middleware = application.triggers.iter().flat_map(|trigger| &trigger.middleware);
         refuse(dependencies.chain(middleware).filter_map(composing::refused))?;
         let (manifest, code) = (name.into(), Code::Sent(sources));
-        Ok(Self { manifest, application, code, composed: None, values, scratch: None })
+        let home = Home::Deployed(name.to_owned());
+        Ok(Self { manifest, home, application, code, composed: None, values, scratch: None })
     }
 
     /// What loads it, bit by bit.
@@ -322,6 +326,7 @@ impl Described {
         Ok(Binder {
             services: services.clone(),
             application: self.application.name.clone(),
+            home: self.home.clone(),
             component: id.to_owned(),
             stores: component.key_value_stores.clone(),
             allowed,
