@@ -107,7 +107,9 @@ impl<'a> Api<'a> {
 fn json(reply: &Reply) -> Result<Value, String> {
     if reply.is_cut {
         let most = reply.body.len();
-        return Err(format!("the answer of the API server has more than {most} bytes; ask for less, such as by `limit`"));
+        return Err(format!(
+            "the answer of the API server has more than {most} bytes; ask for less, such as by `limit`"
+        ));
     }
     serde_json::from_slice(&reply.body).map_err(|error| format!("the API server's answer cannot be read: {error}"))
 }

@@ -135,17 +135,20 @@ fn events(api: &Api<'_>, object: &Value, name: &str, namespace: Option<&str>) ->
 }
 
 /// An object that is not too long to be told, and what it is without.
-fn fitting(mut object: Value) -> (Value, Vec<String>) {
-    let mut left_out = Vec::new();
+fn fitting(whole: Value) -> (Value, Vec<String>) {
+    let (mut object, mut left_out) = (whole.clone(), Vec::new());
     for most in TEXTS {
         if length(&object) <= LONGEST {
-            return (object, left_out);
+            break;
         }
+        object.clone_from(&whole);
         cut(&mut object, most);
     }
     while length(&object) > LONGEST {
         let Some(parts) = object.as_object_mut() else { break };
-        let Some(longest) = parts.iter().max_by_key(|(_, part)| length(part)).map(|(key, _)| key.clone()) else { break };
+        let Some(longest) = parts.iter().max_by_key(|(_, part)| length(part)).map(|(key, _)| key.clone()) else {
+            break;
+        };
         parts.shift_remove(&longest);
         left_out.push(longest);
     }

@@ -130,7 +130,9 @@ mod tests {
         assert_eq!(Kind::named("node").unwrap().scope, Scope::Cluster);
         let custom = Kind::named("certificates.v1.cert-manager.io").unwrap();
         assert_eq!(custom.path(Some("a")), "/apis/cert-manager.io/v1/namespaces/a/certificates");
-        for bad in ["", "pod/web", "secrets/..", "a.b", "a.v1.", "a.1.b.c", "../secrets", "a.v1.b/../c", "pods?x", "pods%2f"] {
+        for bad in
+            ["", "pod/web", "secrets/..", "a.b", "a.v1.", "a.1.b.c", "../secrets", "a.v1.b/../c", "pods?x", "pods%2f"]
+        {
             assert!(Kind::named(bad).is_err(), "{bad}");
         }
     }

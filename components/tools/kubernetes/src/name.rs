@@ -21,7 +21,11 @@ pub(crate) fn label<'a>(what: &str, text: &'a str) -> Result<&'a str, String> {
 /// # Errors
 /// It is none.
 pub(crate) fn resource(text: &str) -> Result<&str, String> {
-    if is_subdomain(text) { Ok(text) } else { Err(wrong("name", text, "small letters, digits, `-` and `.`, up to 253")) }
+    if is_subdomain(text) {
+        Ok(text)
+    } else {
+        Err(wrong("name", text, "small letters, digits, `-` and `.`, up to 253"))
+    }
 }
 
 /// Whether a text is a label.
@@ -53,8 +57,8 @@ mod tests {
             assert_eq!(resource(good), Ok(good));
         }
         for bad in [
-            "", ".", "..", "a..b", "a/b", "../a", "a%2fb", "a?b", "a#b", "A", "-a", "a-", "a.", ".a", "a b", "ä", "a\n",
-            "a:b", "a\\b",
+            "", ".", "..", "a..b", "a/b", "../a", "a%2fb", "a?b", "a#b", "A", "-a", "a-", "a.", ".a", "a b", "ä",
+            "a\n", "a:b", "a\\b",
         ] {
             assert!(resource(bad).is_err(), "{bad:?}");
             assert!(label("namespace", bad).is_err(), "{bad:?}");

@@ -263,6 +263,9 @@ fn read_origin(text: &str) -> Result<Target, CredentialError> {
         return Err(wrong("it has a path, and a credential is for all of an origin"));
     }
     match Route::of(&uri) {
+        Ok(Route::Outside(Target { host: Host::Name(name), .. })) if name.contains('*') => {
+            Err(wrong("a credential is for one host, and `*` is none"))
+        }
         Ok(Route::Outside(target)) => Ok(target),
         Ok(_) => Err(wrong("requests within the application have no credentials")),
         Err(error) => Err(wrong(&error.to_string())),
