@@ -26,6 +26,7 @@ mod granted;
 mod hang_up;
 mod hostile;
 mod interfaces;
+mod kubernetes;
 mod limits_table;
 mod made;
 mod mcp;

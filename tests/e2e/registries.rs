@@ -385,7 +385,7 @@ fn an_operator_who_lists_no_registry_pulls_from_none() {
     assert!(refused.contains("nala.toml:2:") && refused.contains("is no registry"), "{refused}");
 }
 
-fn pem(kind: &str, der: &[u8]) -> String {
+pub(crate) fn pem(kind: &str, der: &[u8]) -> String {
     use base64::Engine;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
     let lines: Vec<_> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();

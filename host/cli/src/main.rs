@@ -10,6 +10,7 @@ mod classes;
 mod completions;
 mod component;
 mod console;
+mod credentials;
 mod deploy;
 mod doctor;
 mod envelope;

@@ -35,7 +35,7 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
         Runnable::Remote(reference) => fetch(reference, args, console)?,
     };
     let serve = classes::settings(&args.serve, &opened);
-    opened.keepers = Keepers::start(&opened.classes)?;
+    opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
     let needs = Needs { read: vec![component.path.clone()], write: Vec::new(), reach: Connect::None };
     wall::raise(&serve, &opened, &needs, console)?;
     serve::serve(&serve, opened, console, move |preparing| prepare(preparing, component))

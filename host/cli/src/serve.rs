@@ -9,7 +9,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use nala_egress::Networks;
 use nala_engine::ModelPool;
 use nala_http::{AdminHandler, HttpMetrics, Phase, Readiness, Shutdown, ShutdownSignal};
 use nala_tenant::ClassName;
@@ -26,7 +25,7 @@ use crate::ready::{self, Sample};
 use crate::serve::ending::{GRACE, Patience};
 pub(crate) use crate::serve::entrances::Place;
 use crate::serve::entrances::{Admin, Entrances};
-use crate::services::Services;
+use crate::services::{Outside, Services};
 use crate::tenancy::{Doors, Follow, Opened, Tenancy, TenantMetrics};
 use crate::watch::{Serving, Watcher};
 
@@ -83,7 +82,7 @@ where
     P: FnOnce(&Preparing) -> anyhow::Result<Prepared> + Send + 'static,
 {
     // Bound first: a port that is taken should not cost the loading of a model.
-    let Opened { tenancy, doors, keepers, admin_keys, registries, networks, state, follow, .. } = opened;
+    let Opened { tenancy, doors, keepers, admin_keys, registries, outside, state, follow, .. } = opened;
     let gate = match &doors {
         Doors::Listen { .. } => Gate::Keys(admin_keys),
         Doors::Link { .. } => Gate::Front,
@@ -111,7 +110,7 @@ where
     let served = Late::default();
     let mut serving = tokio::spawn(server.serve(served.clone(), shutdown.signal()));
 
-    let preparing = prepare_apart(args.clone(), (state.clone(), networks), console, Arc::clone(&registry), prepare);
+    let preparing = prepare_apart(args.clone(), (state.clone(), outside), console, Arc::clone(&registry), prepare);
     let prepared = tokio::select! {
         prepared = preparing => prepared?,
         () = signals.next() => {
@@ -227,7 +226,7 @@ async fn lost_for_good(classes: &Classes, end: ShutdownSignal) -> ClassName {
 /// Loads and compiles where blocking is fine.
 async fn prepare_apart<P>(
     args: ServeArgs,
-    (state, networks): (Option<PathBuf>, Networks),
+    (state, outside): (Option<PathBuf>, Outside),
     console: Console,
     registry: Arc<RwLock<Registry>>,
     prepare: P,
@@ -241,7 +240,7 @@ where
         let loader = Loader::new(&args.engine, &args.models, console)?;
         let services = {
             let mut registry = registry.write().unwrap_or_else(PoisonError::into_inner);
-            Services::open(state.as_deref(), networks, &mut registry)?
+            Services::open(state.as_deref(), outside, &mut registry)?
         };
         let preparing = Preparing { runtime, loader, console, cache, services };
         let prepared = prepare(&preparing)?;

@@ -13,9 +13,19 @@ use nala_tenant::{Stock, Tenant};
 use prometheus_client::registry::Registry;
 
 use crate::application::servers::Logins;
+use crate::credentials::{Credentials, Home};
 
 /// Connections of all tenants together.
 const CONNECTIONS: usize = 1024;
+
+/// What the operator says about servers outside.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    /// Which addresses are granted and refused.
+    pub(crate) networks: Networks,
+    /// What is added to requests.
+    pub(crate) credentials: Credentials,
+}
 
 /// See the module.
 #[derive(Clone)]
@@ -25,8 +35,8 @@ pub(crate) struct Services {
     /// Made when the first component is granted a host: what it needs of the system
     /// need not be there before.
     gate: Arc<OnceLock<Gate>>,
-    /// What the operator grants and refuses.
-    networks: Networks,
+    /// What the operator says about them.
+    outside: Outside,
     /// Tokens for MCP servers.
     logins: Logins,
 }
@@ -36,7 +46,7 @@ impl Services {
     ///
     /// # Errors
     /// The data cannot be opened, or there are no roots of trust.
-    pub(crate) fn open(state: Option<&Path>, networks: Networks, registry: &mut Registry) -> anyhow::Result<Self> {
+    pub(crate) fn open(state: Option<&Path>, outside: Outside, registry: &mut Registry) -> anyhow::Result<Self> {
         let key_value = match state {
             None => KeyValue::in_memory(Config::default()),
             Some(folder) => KeyValue::open(&folder.join("key-value"), Config::default()),
@@ -44,7 +54,7 @@ impl Services {
         let key_value = key_value.context("key-value data cannot be kept")?;
         let metrics = EgressMetrics::default();
         metrics.register(registry);
-        Ok(Self { key_value, egress: metrics, gate: Arc::default(), networks, logins: Logins::beside(state) })
+        Ok(Self { key_value, egress: metrics, gate: Arc::default(), outside, logins: Logins::beside(state) })
     }
 
     /// Opens the way to servers outside.
@@ -56,7 +66,7 @@ impl Services {
             // What each tenant may have is a quota of its own.
             let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
             let (resolver, metrics) = (Arc::new(SystemResolver::default()), self.egress.clone());
-            let config = GateConfig { networks: self.networks.clone(), ..GateConfig::default() };
+            let config = GateConfig { networks: self.outside.networks.clone(), ..GateConfig::default() };
             let gate =
                 Gate::new(config, resolver, admit, metrics).context("the way to servers outside cannot be opened")?;
             // Somebody else may have made one meanwhile.
@@ -80,14 +90,17 @@ impl Services {
         &self.logins
     }
 
-    /// The host's own way to what it asks on behalf of none, once the gate is open.
-    pub(crate) fn own_egress(&self, name: &str, allowed: AllowList) -> Option<Egress> {
-        // No tenant has a name without letters.
-        Some(self.gate.get()?.egress(Owner::new("", name), allowed))
+    /// A way to what the host itself asks on somebody's behalf, once the gate is open:
+    /// without what the operator adds to requests of components.
+    pub(crate) fn bare_egress(&self, tenant: &str, name: &str, allowed: AllowList) -> Option<Egress> {
+        Some(self.gate.get()?.egress(Owner::new(tenant, name), allowed))
     }
 
     /// A tenant's way to what a component may reach, once the gate is open.
-    pub(crate) fn egress(&self, tenant: &Tenant, component: &str, allowed: AllowList) -> Option<Egress> {
-        Some(self.gate.get()?.egress(Owner::new(tenant.name().as_str(), component), allowed))
+    pub(crate) fn egress(&self, tenant: &Tenant, home: &Home, component: &str, allowed: AllowList) -> Option<Egress> {
+        let tenant = tenant.name().as_str();
+        let credentials = self.outside.credentials.of(tenant, home, component);
+        let egress = self.gate.get()?.egress(Owner::new(tenant, component), allowed);
+        Some(egress.with_credentials(credentials))
     }
 }

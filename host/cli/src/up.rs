@@ -34,20 +34,31 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
                 fetch: args.serve.fetch.clone(),
             };
             let described = Described::read(&manifest, &chosen, console)?;
+            warn_of_unknown(&described, &opened, console);
             if args.watch {
                 return watch(args, opened, &manifest, chosen, described, console);
             }
-            opened.keepers = Keepers::start(&opened.classes)?;
+            opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
             described.start_keeper()?;
             wall::raise(&serve, &opened, &described.needs(&opened), console)?;
             serve::serve(&serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
             let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach() };
-            opened.keepers = Keepers::start(&opened.classes)?;
+            opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
             wall::raise(&serve, &opened, &needs, console)?;
             serve::serve(&serve, opened, console, built_in)
         }
+    }
+}
+
+/// Tells which credentials are for components that are not there.
+fn warn_of_unknown(described: &Described, opened: &Opened, console: Console) {
+    let application = described.application();
+    for (component, origin) in opened.outside.credentials.unknown(|id| application.component(id).is_some()) {
+        console.warn(&format!(
+            "the manifest has no component `{component}`, which the operator's file has a credential for {origin} for"
+        ));
     }
 }
 

@@ -9,6 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{SandboxPolicy, ServeArgs};
 use crate::console::{Console, Help};
+use crate::credentials;
 use crate::program;
 use crate::serve;
 use crate::tenancy::{Doors, Opened};
@@ -95,6 +96,9 @@ fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan
     // With their folders: they are read again when they change, and may then be other files.
     for file in &opened.files {
         plan = plan.read_if_there(folder(file));
+    }
+    for place in opened.outside.credentials.files().flat_map(credentials::places) {
+        plan = plan.read_if_there(place);
     }
     let cache = match serve::cache(&args.code) {
         nala_wasm::CompileCache::Directory(folder) => Some(folder),

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderName;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -27,6 +28,8 @@ pub(crate) struct OutgoingBody {
     said: Option<u64>,
     deadline: Pin<Box<Sleep>>,
     sent: Counter,
+    /// The header that the host has set, and that no trailer may set again.
+    guarded: Option<HeaderName>,
 }
 
 impl OutgoingBody {
@@ -36,7 +39,12 @@ impl OutgoingBody {
         B::Error: Into<BoxError>,
     {
         let inner = body.map_err(Into::into).boxed_unsync();
-        Self { inner, left: said, said, deadline: Box::pin(tokio::time::sleep_until(deadline)), sent }
+        Self { inner, left: said, said, deadline: Box::pin(tokio::time::sleep_until(deadline)), sent, guarded: None }
+    }
+
+    /// Says which header the host has set in the head, if any.
+    pub(crate) fn guarding(self, guarded: Option<HeaderName>) -> Self {
+        Self { guarded, ..self }
     }
 
     fn check(&mut self, frame: &Frame<Bytes>) -> Result<(), EgressError> {
@@ -47,7 +55,7 @@ impl OutgoingBody {
             }
             self.sent.inc_by(len);
         }
-        frame.trailers_ref().map_or(Ok(()), check_trailers)
+        frame.trailers_ref().map_or(Ok(()), |fields| check_trailers(fields, self.guarded.as_ref()))
     }
 }
 

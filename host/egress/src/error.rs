@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use http::HeaderName;
 
+use crate::credential::CredentialError;
 use crate::range::Special;
 
 /// How a request can fail: one variant for each `error-code` of wasi:http 0.3
@@ -16,6 +17,16 @@ pub enum EgressError {
     /// `HTTP-request-denied`: the component may not make this request.
     #[error("{0}")]
     Denied(#[from] Denial),
+    /// `configuration-error`: what the operator has added to requests for this
+    /// origin cannot be had now. The value is not in here.
+    #[error("the credential for {target} cannot be used: {why}")]
+    Credential {
+        /// The origin.
+        target: String,
+        /// What is wrong with it.
+        #[source]
+        why: CredentialError,
+    },
     /// `DNS-timeout`: the connect timeout ended before the name was resolved.
     #[error("the name {host:?} was not resolved in time")]
     DnsTimeout {
@@ -194,6 +205,7 @@ impl EgressError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Denied(_) => "HTTP-request-denied",
+            Self::Credential { .. } => "configuration-error",
             Self::DnsTimeout { .. } => "DNS-timeout",
             Self::DnsError { .. } => "DNS-error",
             Self::AddressProhibited { .. } => "destination-IP-prohibited",

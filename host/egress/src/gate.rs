@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{Method, Request, Response, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
@@ -17,9 +17,10 @@ use crate::admit::Admit;
 use crate::allow::AllowList;
 use crate::body::{BodyLimits, BoxError, OutgoingBody, ResponseBody};
 use crate::config::{GateConfig, Timeouts};
+use crate::credential::{Credential, Ready};
 use crate::error::{Denial, EgressError};
 use crate::head;
-use crate::judge::judge;
+use crate::judge::{Standing, judge};
 use crate::metrics::EgressMetrics;
 use crate::notice::Notices;
 use crate::owner::Owner;
@@ -54,7 +55,7 @@ struct Shared {
     resolver: Arc<dyn Resolve>,
     admit: Arc<dyn Admit>,
     metrics: EgressMetrics,
-    tls: Tls,
+    tls: Arc<Tls>,
     pool: Arc<Pool>,
     notices: Notices,
 }
@@ -76,7 +77,7 @@ impl Gate {
         admit: Arc<dyn Admit>,
         metrics: EgressMetrics,
     ) -> Result<Self, StartError> {
-        let tls = Tls::new(&config.roots).map_err(|error| StartError::Tls(error.to_string()))?;
+        let tls = Arc::new(Tls::new(&config.roots).map_err(|error| StartError::Tls(error.to_string()))?);
         let pool = Pool::new(config.idle);
         let notices = Notices::default();
         Ok(Self { shared: Arc::new(Shared { config, resolver, admit, metrics, tls, pool, notices }) })
@@ -84,7 +85,7 @@ impl Gate {
 
     /// The way out for one component.
     pub fn egress(&self, owner: Owner, allow: AllowList) -> Egress {
-        Egress { shared: Arc::clone(&self.shared), owner, allow }
+        Egress { shared: Arc::clone(&self.shared), owner, allow, credentials: Arc::default() }
     }
 }
 
@@ -94,12 +95,22 @@ pub struct Egress {
     shared: Arc<Shared>,
     owner: Owner,
     allow: AllowList,
+    credentials: Arc<[Arc<Credential>]>,
 }
 
 impl fmt::Debug for Egress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Egress").field("owner", &self.owner).field("allow", &self.allow).finish_non_exhaustive()
     }
+}
+
+/// Where a request goes, and what is known of who is there.
+struct Errand {
+    target: Target,
+    address: head::Address,
+    /// By whose word it is found out who is there.
+    tls: Arc<Tls>,
+    standing: Standing,
 }
 
 /// What a request is bounded by.
@@ -111,6 +122,13 @@ struct Bounds {
 }
 
 impl Egress {
+    /// The same, with what the host adds to requests of this component. Of two for
+    /// one origin the first counts.
+    #[must_use]
+    pub fn with_credentials(self, credentials: impl IntoIterator<Item = Arc<Credential>>) -> Self {
+        Self { credentials: credentials.into_iter().collect(), ..self }
+    }
+
     /// Who is to answer a request for a URL, if the component may ask. Those
     /// within the application are for the caller to answer; the others are for
     /// [`Egress::send`], which asks this again.
@@ -179,13 +197,47 @@ impl Egress {
         let checked = head::check(&mut request, &target, &config.sizes)?;
         // What the caller noted about a request is not for the wire.
         request.extensions_mut().clear();
+        let shown = self.shown(&target, request.method(), bounds).await?;
+        let guarded = shown.as_ref().map(|(ready, _)| ready.name.clone());
+        let (tls, standing) = match shown {
+            None => (None, Standing::Unknown),
+            Some((Ready { name, value, tls }, standing)) => {
+                // In place of whatever the guest has there: many clients do not go
+                // without some key.
+                request.headers_mut().insert(name, value);
+                (tls, standing)
+            }
+        };
+        let tls = tls.unwrap_or_else(|| Arc::clone(&self.shared.tls));
+        let errand = Errand { target, address: checked.address, tls, standing };
         let sent = self.shared.metrics.sent.clone();
-        let request = request.map(|body| OutgoingBody::new(body, checked.length, bounds.deadline, sent));
-        let result = self.deliver(request, &target, &checked.address, bounds).await;
+        let request =
+            request.map(|body| OutgoingBody::new(body, checked.length, bounds.deadline, sent).guarding(guarded));
+        let result = self.deliver(request, &errand, bounds).await;
         if let Err(error @ EgressError::AddressProhibited { .. }) = &result {
-            self.shared.notices.denied(&self.owner, &Route::Outside(target), error);
+            self.shared.notices.denied(&self.owner, &Route::Outside(errand.target), error);
         }
         result
+    }
+
+    /// What the host shows to a server on behalf of this component, if anything, and
+    /// what is known of the server thereby.
+    async fn shown(
+        &self,
+        target: &Target,
+        method: &Method,
+        bounds: Bounds,
+    ) -> Result<Option<(Ready, Standing)>, EgressError> {
+        let Some(credential) = self.credentials.iter().find(|one| one.origin() == target) else { return Ok(None) };
+        Credential::check(method)?;
+        let by = after(bounds.timeouts.connect).min(bounds.deadline);
+        let ready = timeout_at(by, credential.ready()).await.map_err(|_| EgressError::ConnectionTimeout)?;
+        let ready = ready.map_err(|why| {
+            let error = EgressError::Credential { target: target.to_string(), why };
+            self.shared.notices.unusable(&self.owner, target, &error);
+            error
+        })?;
+        Ok(Some((ready, credential.standing())))
     }
 
     /// Sends a request that was checked, on a connection that is there or on a
@@ -193,13 +245,13 @@ impl Egress {
     async fn deliver(
         &self,
         mut request: Request<OutgoingBody>,
-        target: &Target,
-        address: &head::Address,
+        errand: &Errand,
         bounds: Bounds,
     ) -> Result<Response<ResponseBody>, EgressError> {
         let Shared { config, pool, metrics, .. } = &*self.shared;
-        let key = Key { tenant: Arc::clone(&self.owner.tenant), target: target.clone() };
-        let good = |address: IpAddr| judge(address, target, &self.allow, &config.networks).is_ok();
+        let Errand { target, address, tls, standing } = errand;
+        let key = Key { tenant: Arc::clone(&self.owner.tenant), target: target.clone(), trust: tls.number() };
+        let good = |address: IpAddr| judge(address, target, *standing, &self.allow, &config.networks).is_ok();
         for _ in 0..STALE {
             // Judged again: another component of the tenant may have made it.
             let Some(mut connection) = pool.take(&key, good) else { break };
@@ -212,7 +264,7 @@ impl Egress {
                 Err(Unanswered::Failed(error)) => return Err(error),
             }
         }
-        let mut connection = self.connect(target, bounds).await?;
+        let mut connection = self.connect(errand, bounds).await?;
         if let Wire::Two(sender) = &connection.wire {
             let Connection { address, opened, .. } = connection;
             pool.put(key.clone(), Connection { wire: Wire::Two(sender.clone()), address, opened });

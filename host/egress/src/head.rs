@@ -54,6 +54,13 @@ impl Address {
     }
 }
 
+/// Whether the host may add a header of this name to a request: not if it says how
+/// the message is framed, where it goes, or what the host itself reads.
+pub(crate) fn can_be_added(name: &HeaderName) -> bool {
+    let is_framing = [header::HOST, header::CONTENT_LENGTH, header::TE, header::TRAILER].contains(name);
+    !is_framing && check_name(name).is_ok()
+}
+
 /// What a request's head says about what follows.
 pub(crate) struct Checked {
     pub(crate) address: Address,
@@ -100,21 +107,28 @@ fn denied(name: HeaderName, why: &'static str) -> EgressError {
 
 /// Names that neither headers nor trailers of a guest may have.
 pub(crate) fn check_fields(fields: &HeaderMap) -> Result<(), EgressError> {
-    for name in fields.keys() {
-        if FORBIDDEN.contains(name) {
-            return Err(denied(name.clone(), "it is about the connection, which is the host's"));
-        }
-        if OWN_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix)) {
-            return Err(denied(name.clone(), "names that begin like this are the host's"));
-        }
+    fields.keys().try_for_each(check_name)
+}
+
+fn check_name(name: &HeaderName) -> Result<(), EgressError> {
+    if FORBIDDEN.contains(name) {
+        return Err(denied(name.clone(), "it is about the connection, which is the host's"));
+    }
+    if OWN_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix)) {
+        return Err(denied(name.clone(), "names that begin like this are the host's"));
     }
     Ok(())
 }
 
 /// The fields that decide how a message is framed or routed, which must not
 /// come behind it (RFC 9110, 6.5.1).
-pub(crate) fn check_trailers(fields: &HeaderMap) -> Result<(), EgressError> {
+///
+/// `guarded` is the header that the host has set in the head.
+pub(crate) fn check_trailers(fields: &HeaderMap, guarded: Option<&HeaderName>) -> Result<(), EgressError> {
     check_fields(fields)?;
+    if let Some(name) = guarded.filter(|name| fields.contains_key(*name)) {
+        return Err(denied(name.clone(), "the host has set it for this server"));
+    }
     for name in [header::HOST, header::CONTENT_LENGTH, header::TE, header::TRAILER] {
         if fields.contains_key(&name) {
             return Err(denied(name, "it cannot be a trailer"));

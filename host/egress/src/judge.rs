@@ -5,17 +5,37 @@ use std::net::{IpAddr, SocketAddr};
 use crate::allow::AllowList;
 use crate::error::{EgressError, Prohibited};
 use crate::networks::Networks;
-use crate::range::{canonical, range};
+use crate::range::{Special, canonical, range};
 use crate::target::Target;
 
 /// How many addresses of a name are tried. A name with more is a way to make
 /// the host scan.
 pub(crate) const MAX_ADDRESSES: usize = 8;
 
+/// What is known of who is at a target, wherever its name leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing: whoever owns the name decides, and may do harm.
+    Unknown,
+    /// The operator has named the origin for a credential, and TLS finds out who is
+    /// there before anything is sent. So what DNS says can lead nobody astray, and
+    /// the name alone grants the addresses of networks of one's own.
+    Proven,
+}
+
+impl Standing {
+    /// Whether a kind of address needs no grant. Metadata services and the like are
+    /// never what an operator means by a name.
+    fn grants(self, kind: Special) -> bool {
+        self == Self::Proven && matches!(kind, Special::Loopback | Special::Private | Special::Shared)
+    }
+}
+
 /// Whether one address may be connected to for a target that the list allows.
 pub(crate) fn judge(
     address: IpAddr,
     target: &Target,
+    standing: Standing,
     allow: &AllowList,
     networks: &Networks,
 ) -> Result<(), Prohibited> {
@@ -26,6 +46,7 @@ pub(crate) fn judge(
     match range(address) {
         None => Ok(()),
         Some(_) if allow.grants(target, address) || networks.grants(address) => Ok(()),
+        Some(range) if standing.grants(range.kind) => Ok(()),
         Some(range) => Err(Prohibited::Special(range.kind)),
     }
 }
@@ -35,6 +56,7 @@ pub(crate) fn judge(
 pub(crate) fn judged(
     addresses: &[IpAddr],
     target: &Target,
+    standing: Standing,
     allow: &AllowList,
     networks: &Networks,
 ) -> Result<Vec<SocketAddr>, EgressError> {
@@ -42,7 +64,7 @@ pub(crate) fn judged(
     let [six, four] = &mut families;
     let mut refused = None;
     for address in addresses.iter().copied().map(canonical) {
-        match judge(address, target, allow, networks) {
+        match judge(address, target, standing, allow, networks) {
             Ok(()) if six.contains(&address) || four.contains(&address) => {}
             Ok(()) if address.is_ipv6() => six.push(address),
             Ok(()) => four.push(address),

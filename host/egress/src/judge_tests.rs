@@ -7,9 +7,10 @@ struct Case {
     allow: &'static [&'static str],
     private: &'static [&'static str],
     refused: &'static [&'static str],
+    standing: Standing,
 }
 
-const NOTHING: Case = Case { allow: &[], private: &[], refused: &[] };
+const NOTHING: Case = Case { allow: &[], private: &[], refused: &[], standing: Standing::Unknown };
 
 impl Case {
     fn try_all(&self, uri: &str, addresses: &[&str]) -> Result<Vec<String>, EgressError> {
@@ -17,7 +18,8 @@ impl Case {
         let allow = AllowList::parse(self.allow).unwrap();
         let networks = Networks::parse(self.private, self.refused).unwrap();
         let addresses: Vec<IpAddr> = addresses.iter().map(|a| a.parse().unwrap()).collect();
-        judged(&addresses, &target, &allow, &networks).map(|all| all.iter().map(ToString::to_string).collect())
+        judged(&addresses, &target, self.standing, &allow, &networks)
+            .map(|all| all.iter().map(ToString::to_string).collect())
     }
 
     fn prohibits(&self, uri: &str, address: &str) -> Option<Prohibited> {
@@ -72,7 +74,8 @@ fn localhost_listed_by_name_is_loopback_and_nothing_else() {
 
 #[test]
 fn an_operator_grants_and_refuses_for_all() {
-    let case = Case { allow: &["http://*"], private: &["10.1.0.0/16"], refused: &["10.1.9.0/24", "93.184.0.0/16"] };
+    let case =
+        Case { allow: &["http://*"], private: &["10.1.0.0/16"], refused: &["10.1.9.0/24", "93.184.0.0/16"], ..NOTHING };
     assert_eq!(case.prohibits("http://a.example", "10.1.2.3"), None);
     assert_eq!(case.prohibits("http://a.example", "10.2.2.3"), Some(Prohibited::Special(Special::Private)));
     assert_eq!(case.prohibits("http://a.example", "10.1.9.3"), Some(Prohibited::ByOperator));
@@ -93,4 +96,28 @@ fn families_take_turns_and_what_is_refused_is_left_out() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(case.try_all("http://a.example", &many).unwrap().len(), MAX_ADDRESSES);
     assert_eq!(case.try_all("http://a.example", &[]).unwrap_err().code(), "DNS-error");
+}
+
+#[test]
+fn an_origin_that_proves_who_it_is_may_be_in_a_network_of_ones_own() {
+    let allow = &["https://kubernetes.default.svc"];
+    let proven = Case { allow, refused: &["10.9.0.0/16"], standing: Standing::Proven, ..NOTHING };
+    for address in ["10.96.0.1", "fd00::1", "100.64.0.1", "127.0.0.1"] {
+        assert_eq!(proven.prohibits("https://kubernetes.default.svc", address), None, "{address}");
+    }
+    for (address, kind) in [
+        ("169.254.169.254", Special::Metadata),
+        ("169.254.1.1", Special::LinkLocal),
+        ("100.100.100.200", Special::Metadata),
+        ("0.0.0.0", Special::Unspecified),
+    ] {
+        let why = proven.prohibits("https://kubernetes.default.svc", address);
+        assert_eq!(why, Some(Prohibited::Special(kind)), "{address}");
+    }
+    // The operator's no is stronger than the operator's name.
+    let refused = proven.prohibits("https://kubernetes.default.svc", "10.9.0.1");
+    assert_eq!(refused, Some(Prohibited::ByOperator));
+    let unknown = Case { allow, ..NOTHING };
+    let why = unknown.prohibits("https://kubernetes.default.svc", "10.96.0.1");
+    assert_eq!(why, Some(Prohibited::Special(Special::Private)));
 }

@@ -18,6 +18,8 @@
 //! - Everything is bounded: connections ([`Admit`]), bytes of heads, and times
 //!   ([`Timeouts`]), whose sum is bounded too.
 //! - A connection belongs to one tenant and is never used for another.
+//! - What the host adds to requests ([`Credential`]) goes to its one origin, and
+//!   is in nothing that a guest can read.
 //!
 //! Each [`EgressError`] is one `error-code` of wasi:http. The crate does not
 //! know how guests run.
@@ -27,6 +29,7 @@ mod allow;
 mod body;
 mod config;
 mod connect;
+mod credential;
 mod error;
 mod gate;
 mod head;
@@ -46,6 +49,7 @@ pub use admit::{Admit, ConnectionLimit, Permit};
 pub use allow::{AllowError, AllowFault, AllowList, Chained};
 pub use body::{BoxError, ResponseBody};
 pub use config::{GateConfig, Idle, Sizes, Timeouts, Whole};
+pub use credential::{Credential, CredentialError, Form, Held, Plain, Unusable};
 pub use error::{Denial, EgressError, Prohibited};
 pub use gate::{Egress, Gate, StartError};
 pub use head::FORBIDDEN;

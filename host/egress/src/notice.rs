@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::error::{EgressError, Prohibited};
 use crate::owner::Owner;
-use crate::target::Route;
+use crate::target::{Route, Target};
 
 /// How long something that was told is not told again.
 const QUIET: Duration = Duration::from_secs(600);
@@ -56,6 +56,16 @@ impl Notices {
         }
     }
 
+    /// Tells that a credential cannot be used, once in a while for each component and
+    /// origin: the guest learns no more than that.
+    pub(crate) fn unusable(&self, owner: &Owner, target: &Target, error: &EgressError) {
+        if self.ask(owner, &format!("the credential for {target}")) == Telling::Quiet {
+            return;
+        }
+        let Owner { tenant, component } = owner;
+        tracing::error!(target: "nala::outbound", %tenant, %component, "outgoing request not sent: {error}");
+    }
+
     /// Tells of a denial, once for each component and host.
     pub(crate) fn denied(&self, owner: &Owner, route: &Route, error: &EgressError) {
         let fix = match (error, route) {
@@ -64,8 +74,7 @@ impl Notices {
                 format!("{error}, by `refused` of [egress] in the server's configuration")
             }
             (EgressError::AddressProhibited { address, .. }, Route::Outside(target)) => {
-                let by_address =
-                    crate::target::Target { host: crate::target::Host::Address(*address), ..target.clone() };
+                let by_address = Target { host: crate::target::Host::Address(*address), ..target.clone() };
                 format!(
                     "{error}; to allow it, add \"{by_address}\" to allowed_outbound_hosts of the component, or the \
                      network to `private` of [egress] in the server's configuration"

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::config::Idle;
 use crate::target::Target;
+use crate::tls::TrustNumber;
 use crate::wire::Wire;
 
 /// Whose connection it is, and to where.
@@ -16,6 +17,8 @@ use crate::wire::Wire;
 pub(crate) struct Key {
     pub(crate) tenant: Arc<str>,
     pub(crate) target: Target,
+    /// By whose word it is known who is there.
+    pub(crate) trust: TrustNumber,
 }
 
 /// A connection, with what it was judged by.

@@ -1,7 +1,9 @@
 //! TLS towards servers: who is trusted, and what is offered.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustls::client::{ClientConfig, Resumption};
 use rustls::pki_types::{CertificateDer, DnsName, ServerName};
@@ -26,9 +28,20 @@ pub enum TrustRoots {
     Only(Vec<CertificateDer<'static>>),
 }
 
+/// Tells who was trusted when a connection was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TrustNumber(u64);
+
 /// Makes connections of TLS.
 pub(crate) struct Tls {
     connector: TlsConnector,
+    number: TrustNumber,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("number", &self.number).finish_non_exhaustive()
+    }
 }
 
 impl Tls {
@@ -55,7 +68,14 @@ impl Tls {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         // A ticket would tell a server that two tenants are behind one host.
         config.resumption = Resumption::disabled();
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)) })
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = TrustNumber(NEXT.fetch_add(1, Ordering::Relaxed));
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), number })
+    }
+
+    /// Tells it from others, whose connections it has no use for.
+    pub(crate) fn number(&self) -> TrustNumber {
+        self.number
     }
 
     /// Shakes hands with who should be the target.

@@ -74,8 +74,9 @@ impl Http {
     /// Waits until there is a stream for what the server says by itself, or there is to be
     /// none. What it says before is lost at many servers.
     pub(crate) async fn listening(&self) {
-        // The sender is this one's own.
-        let _there = self.listened.subscribe().wait_for(|listened| *listened).await;
+        let mut listened = self.listened.subscribe();
+        // It does not end: the sender is this one's own.
+        let _there = listened.wait_for(|listened| *listened).await;
     }
 
     async fn send(

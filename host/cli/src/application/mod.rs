@@ -34,6 +34,7 @@ use crate::answer::Routing;
 use crate::args::FetchArgs;
 use crate::component;
 use crate::console::{Console, Help};
+use crate::credentials::Home;
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
 use crate::tenancy::Opened;
@@ -68,6 +69,8 @@ struct Composed {
 /// A manifest that was read, and what it stands for here and now.
 pub(crate) struct Described {
     manifest: PathBuf,
+    /// Whose it is.
+    home: Home,
     application: Application,
     code: Code,
     /// Components that were composed with their dependencies already.
@@ -103,7 +106,7 @@ impl Described {
         refuse(missing)?;
         let (manifest, code) = (manifest.to_owned(), Code::Named(fetched));
         let programs = Programs::default();
-        Ok(Self { manifest, application, code, composed: None, values, scratch, programs })
+        Ok(Self { manifest, home: Home::Started, application, code, composed: None, values, scratch, programs })
     }
 
     /// Starts whoever starts MCP servers that are programs, if there are any. To be called
@@ -157,8 +160,9 @@ impl Described {
         let middleware = application.triggers.iter().flat_map(|trigger| &trigger.middleware);
         refuse(dependencies.chain(middleware).filter_map(composing::refused))?;
         let (manifest, code) = (name.into(), Code::Sent(sources));
+        let home = Home::Deployed(name.to_owned());
         let programs = Programs::default();
-        Ok(Self { manifest, application, code, composed: None, values, scratch: None, programs })
+        Ok(Self { manifest, home, application, code, composed: None, values, scratch: None, programs })
     }
 
     /// What loads it, bit by bit.
@@ -347,6 +351,7 @@ impl Described {
         Ok(Binder {
             services: services.clone(),
             application: self.application.name.clone(),
+            home: self.home.clone(),
             component: id.to_owned(),
             stores: component.key_value_stores.clone(),
             allowed,

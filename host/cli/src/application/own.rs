@@ -11,6 +11,7 @@ use nala_wasm::{Callee, Chain, ChainError, Chained, GuestBody, Outbound, Own, Ow
 use tempfile::TempDir;
 
 use crate::answer::{Answering, Routes, Site};
+use crate::credentials::Home;
 use crate::services::Services;
 
 /// The components of an application by their identifiers, and its public routes.
@@ -44,6 +45,8 @@ impl Members {
 pub(crate) struct Binder {
     pub(super) services: Services,
     pub(super) application: String,
+    /// Whose application that is.
+    pub(super) home: Home,
     pub(super) component: String,
     pub(super) stores: Vec<String>,
     pub(super) allowed: AllowList,
@@ -75,7 +78,7 @@ impl Binder {
                 }
             }
         }
-        let egress = self.services.egress(tenant, &self.component, self.allowed.clone());
+        let egress = self.services.egress(tenant, &self.home, &self.component, self.allowed.clone());
         if let Some(egress) = egress.filter(|_| !self.allowed.is_empty()) {
             let chain: Arc<dyn Chain> =
                 Arc::new(TenantChain { members: Weak::clone(&self.members), tenant: Arc::clone(tenant) });

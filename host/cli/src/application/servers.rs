@@ -248,7 +248,8 @@ pub(crate) fn origin(url: &Url) -> String {
 impl Named {
     /// The host itself, which asks for tools.
     fn own(&self) -> Who {
-        let egress = self.allowed.clone().and_then(|allowed| self.services.own_egress(self.server.name(), allowed));
+        let egress =
+            self.allowed.clone().and_then(|allowed| self.services.bare_egress("", self.server.name(), allowed));
         Who { tenant: OWN.into(), egress }
     }
 }
@@ -274,7 +275,8 @@ impl Elsewhere for Named {
         let ElsewhereCall { tenant, tool, arguments, abilities, within, teller } = call;
         let server = Arc::clone(&self.server);
         let allowed = self.allowed.clone();
-        let egress = allowed.and_then(|allowed| self.services.egress(&tenant, server.name(), allowed));
+        let egress =
+            allowed.and_then(|allowed| self.services.bare_egress(tenant.name().as_str(), server.name(), allowed));
         Box::pin(async move {
             let unknown = || ToolError::UnknownTool(format!("there is no tool {tool:?}"));
             let theirs = words::theirs(server.name(), &tool).ok_or_else(unknown)?.to_owned();

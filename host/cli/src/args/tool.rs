@@ -79,6 +79,10 @@ pub(crate) struct ToolSourceArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) variable: Vec<(String, String)>,
 
+    /// The operator's file, for what it says in [egress]; see docs/egress.md
+    #[arg(long, value_name = "NALA.TOML", env = "NALA_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
     /// Folder of key-value data, as for `up`. Without it, data is gone after the call
     #[arg(long, value_name = "DIR", env = "NALA_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,

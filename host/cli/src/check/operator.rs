@@ -5,6 +5,7 @@ use std::path::Path;
 use nala_manifest::operator::{Error, Operator};
 
 use super::Finding;
+use crate::credentials::Credentials;
 use crate::tenancy;
 
 /// Reads it, and its file of keys.
@@ -13,7 +14,9 @@ pub(super) fn check(path: &Path) -> Vec<Finding> {
         Ok(operator) => {
             let warnings = operator.warnings.iter().map(|warning| Finding::warning(path, warning.to_string(), ""));
             let networks = tenancy::networks(path, &operator.egress).err();
-            warnings.chain(networks.map(|wrong| Finding::error(path, wrong.what, &wrong.help))).collect()
+            let credentials = Credentials::open(path, &operator.egress.credentials, |_| true).err();
+            let wrong = networks.into_iter().chain(credentials);
+            warnings.chain(wrong.map(|wrong| Finding::error(path, wrong.what, &wrong.help))).collect()
         }
         Err(Error::Invalid(diagnostic)) => vec![(*diagnostic).into()],
         Err(Error::Read { path, source }) => {

@@ -3,7 +3,7 @@
 mod own;
 mod views;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -56,16 +56,20 @@ pub(crate) fn folder(state: &Path, class: &ClassName) -> PathBuf {
 pub(crate) struct Keepers(Vec<(ClassName, Keeper)>);
 
 impl Keepers {
-    /// Starts one for each class. To be called before the right to start programs is
+    /// Starts one for each class, without the environment variables that are withheld from
+    /// it. To be called before the right to start programs is
     /// given up.
     ///
     /// # Errors
     /// One cannot be started.
-    pub(crate) fn start(classes: &[Class]) -> anyhow::Result<Self> {
+    pub(crate) fn start(classes: &[Class], withheld: &BTreeMap<ClassName, BTreeSet<String>>) -> anyhow::Result<Self> {
         let mut keepers = Vec::new();
         for class in classes {
             let mut command = Command::new(program::path()?);
             command.args(["keep", "--class", class.name.as_str(), "--"]).args(std::env::args_os().skip(1));
+            for variable in withheld.get(&class.name).into_iter().flatten() {
+                command.env_remove(variable);
+            }
             let keeper = Keeper::start(command)
                 .with_context(|| format!("the process of the class {} cannot be started", class.name))?;
             keepers.push((class.name.clone(), keeper));

@@ -1,5 +1,6 @@
 //! From the command line and the operator's file to who is served.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use anyhow::Context;
 use nala_class::Link;
 use nala_egress::Networks;
 use nala_manifest::operator::{self, Class, Operator};
-use nala_tenant::{Books, ClassName, Directory, Totals};
+use nala_tenant::{Books, ClassName, Directory, TenantName, Totals};
 use tokio_util::sync::CancellationToken;
 
 use super::reload::{self, AtStart, Reload};
@@ -17,7 +18,9 @@ use super::{AdminKeys, Tenancy};
 use crate::args::ServeArgs;
 use crate::classes::{self, Keepers};
 use crate::console::{Console, Help};
+use crate::credentials::{self, Credentials};
 use crate::deploy::Registries;
+use crate::services::Outside;
 use crate::wall::Connect;
 
 /// Where requests are taken where nothing is said.
@@ -43,14 +46,16 @@ pub(crate) struct Opened {
     pub(crate) doors: Doors,
     /// The classes that have a process of their own, when this is not one.
     pub(crate) classes: Vec<Class>,
+    /// Environment variables that those processes are not to have.
+    pub(crate) withheld: BTreeMap<ClassName, BTreeSet<String>>,
     /// Those processes, once there are any.
     pub(crate) keepers: Keepers,
     /// Who may manage the host.
     pub(crate) admin_keys: AdminKeys,
     /// Out of which registries they may deploy.
     pub(crate) registries: Option<Registries>,
-    /// Which addresses components may reach.
-    pub(crate) networks: Networks,
+    /// Which addresses components may reach, and what is added to their requests.
+    pub(crate) outside: Outside,
     /// Where things are kept between starts.
     pub(crate) state: Option<PathBuf>,
     /// The files that were read, and are read again.
@@ -99,10 +104,11 @@ impl Opened {
                 tenancy: Tenancy::sole(),
                 doors: Doors::Listen { requests: args.listen.unwrap_or(LISTEN), admin: args.admin_listen },
                 classes: Vec::new(),
+                withheld: BTreeMap::new(),
                 keepers: Keepers::default(),
                 admin_keys: AdminKeys::default(),
                 registries: None,
-                networks: Networks::default(),
+                outside: Outside::default(),
                 state: args.state_dir.clone(),
                 files: Vec::new(),
                 follow: None,
@@ -133,6 +139,22 @@ impl Opened {
         let file = args.config.clone().unwrap_or_default();
         let networks = networks(&file, &operator.egress)?;
         let at_start = AtStart::of(&operator, networks.clone());
+        let declared = &operator.egress.credentials;
+        let withheld = operator.classes.iter().map(|class| {
+            let roster = operator.roster.only(&class.name);
+            let is_served = |name: &TenantName| roster.tenant(name.as_str()).is_some();
+            (class.name.clone(), credentials::environment_of_others(declared, is_served))
+        });
+        let withheld = withheld.collect();
+        let credentials = match &doors {
+            Doors::Listen { .. } => {
+                Credentials::open(&file, declared, credentials::is_served_in_front(&operator.roster))?
+            }
+            Doors::Link { class, .. } => {
+                let roster = operator.roster.only(&class.name);
+                Credentials::open(&file, declared, |name| roster.tenant(name.as_str()).is_some())?
+            }
+        };
         let (roster, classes, registries) = match &doors {
             Doors::Listen { .. } => (operator.roster, operator.classes, Registries::open(&operator.registries)?),
             // What is in a registry is fetched in front, and sent.
@@ -155,7 +177,8 @@ impl Opened {
             keepers: Keepers::default(),
             admin_keys,
             registries,
-            networks,
+            outside: Outside { networks, credentials },
+            withheld,
             state,
             files,
             follow: Some(Follow { directory, reload, books }),

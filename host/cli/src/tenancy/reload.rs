@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nala_egress::Networks;
-use nala_manifest::operator::{Class, Listen, Operator};
+use nala_manifest::operator::{Class, Credential, Listen, Operator};
 use nala_tenant::{Books, ClassName, Directory};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,7 @@ pub(super) struct AtStart {
     is_managed: bool,
     registries: Vec<String>,
     networks: Networks,
+    credentials: Vec<Credential>,
     state_dir: Option<PathBuf>,
     /// Those that have a process.
     classes: Vec<Class>,
@@ -51,6 +52,7 @@ impl AtStart {
             is_managed: !operator.admin_keys.is_empty(),
             registries: operator.registries.clone(),
             networks,
+            credentials: operator.egress.credentials.clone(),
             state_dir: operator.state_dir.clone(),
             classes: operator.classes.clone(),
         }
@@ -65,7 +67,7 @@ impl AtStart {
             ("[listen]", self.listen != now.listen),
             ("`keys` of [admin], of which there were none", is_new),
             ("`registries` of [admin]", self.registries != now.registries),
-            ("[egress]", self.networks != now.networks),
+            ("[egress]", self.networks != now.networks || self.credentials != now.credentials),
             ("[state]", self.state_dir != now.state_dir),
             ("what a [class] is given", self.classes.iter().any(changed)),
         ];
@@ -211,6 +213,13 @@ mod tests {
         class = "one"
     "#;
 
+    const CREDENTIAL: &str = "
+        [[egress.credentials]]
+        origin = 'https://a.example'
+        components = ['a']
+        bearer_file = 'token'
+        [egress]";
+
     fn at_start(text: &str) -> AtStart {
         let operator = Operator::parse(text, None, Path::new("")).unwrap();
         let networks = networks(Path::new(""), &operator.egress).unwrap();
@@ -229,6 +238,7 @@ mod tests {
             ("a.example", "b.example", "`registries` of [admin]"),
             ("private = [\"10.1.0.0/16\"]", "refused = [\"10.1.0.0/16\"]", "[egress]"),
             ("[egress]\n        private = [\"10.1.0.0/16\"]", "", "[egress]"),
+            ("[egress]", CREDENTIAL, "[egress]"),
             ("\"state\"", "\"other\"", "[state]"),
             ("threads = 1", "threads = 2", "what a [class] is given"),
         ] {

@@ -1,9 +1,11 @@
 //! Where tools come from: an application's manifest, or one component.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use nala_egress::Networks;
+use nala_manifest::operator::Operator;
+use nala_tenant::TenantName;
 use nala_wasm::{Elsewhere, Grant, Limits, Provider, Runtime, RuntimeConfig, Tool};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -13,9 +15,24 @@ use crate::application::{Chosen, Described};
 use crate::args::ToolSourceArgs;
 use crate::component;
 use crate::console::{Console, Help};
+use crate::credentials::Credentials;
 use crate::models::Loader;
 use crate::serve::{self, Preparing};
-use crate::services::Services;
+use crate::services::{Outside, Services};
+use crate::tenancy;
+
+/// What the operator's file says about servers outside. Whoever calls by hand is the
+/// operator, and has what is for all tenants and for one called `local`.
+///
+/// # Errors
+/// The file is wrong.
+fn outside(file: Option<&Path>) -> anyhow::Result<Outside> {
+    let Some(file) = file else { return Ok(Outside::default()) };
+    let egress = Operator::read(file)?.egress;
+    let networks = tenancy::networks(file, &egress)?;
+    let credentials = Credentials::open(file, &egress.credentials, |name| *name == TenantName::local())?;
+    Ok(Outside { networks, credentials })
+}
 
 /// Tools that are loaded.
 pub(crate) struct Tools {
@@ -41,7 +58,8 @@ impl Tools {
             return Self::of_component(args, &runtime);
         }
         let loader = Loader::new(&args.engine, &args.models, console)?;
-        let services = Services::open(args.state_dir.as_deref(), Networks::default(), &mut Registry::default())?;
+        let services =
+            Services::open(args.state_dir.as_deref(), outside(args.config.as_deref())?, &mut Registry::default())?;
         let preparing = Preparing { runtime: runtime.clone(), loader, console, cache, services };
         let chosen =
             Chosen { profile: args.profile.clone(), variables: args.variable.clone(), fetch: args.fetch.clone() };

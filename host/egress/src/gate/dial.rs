@@ -5,28 +5,29 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Bounds, Egress, Shared, after};
+use super::{Bounds, Egress, Errand, Shared, after};
 use crate::admit::Permit;
 use crate::error::EgressError;
 use crate::judge::judged;
 use crate::pool::Connection;
 use crate::resolve::addresses;
-use crate::target::{Scheme, Target};
+use crate::target::Scheme;
 use crate::tls::chose_http2;
 use crate::wire::{Ends, Wire, http1, http2};
 
 impl Egress {
     /// Makes a connection that can be used, within the connect timeout.
-    pub(super) async fn connect(&self, target: &Target, bounds: Bounds) -> Result<Connection, EgressError> {
+    pub(super) async fn connect(&self, errand: &Errand, bounds: Bounds) -> Result<Connection, EgressError> {
         let by = after(bounds.timeouts.connect).min(bounds.deadline);
         let permit = self.admitted(by).await?;
         let shared = &*self.shared;
+        let Errand { target, tls, standing, .. } = errand;
         let host = || target.host.to_string();
         let found = timeout_at(by, addresses(target, &*shared.resolver)).await;
         let found = found
             .map_err(|_| EgressError::DnsTimeout { host: host() })?
             .map_err(|error| EgressError::DnsError { host: host(), why: error.to_string() })?;
-        let addresses = judged(&found, target, &self.allow, &shared.config.networks)?;
+        let addresses = judged(&found, target, *standing, &self.allow, &shared.config.networks)?;
         let made = async {
             let (stream, address) = crate::connect::connect(target, addresses).await?;
             let head = shared.config.sizes.response_headers;
@@ -36,7 +37,7 @@ impl Egress {
                     Wire::One(sender, Ends::new(self.drive(driver, permit)))
                 }
                 Scheme::Https => {
-                    let stream = shared.tls.connect(target, stream).await?;
+                    let stream = tls.connect(target, stream).await?;
                     if chose_http2(&stream) {
                         let (sender, driver) = http2(TokioIo::new(stream), head).await?;
                         self.drive(driver, permit);

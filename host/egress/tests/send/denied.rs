@@ -1,13 +1,10 @@
 //! What must not get out.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use nala_egress::{
     ConnectionLimit, Denial, EgressError, GateConfig, Idle, Networks, Prohibited, Route, Special, Timeouts,
 };
 
-use crate::bench::{Bench, Names, code, config, get, get_within, got, short};
+use crate::bench::{Bench, Log, Names, code, config, get, get_within, got, short};
 use crate::servers::Server;
 
 fn limit() -> ConnectionLimit {
@@ -107,34 +104,17 @@ async fn what_is_within_the_application_never_gets_a_connection() {
     assert_eq!(names.asked(), 0);
 }
 
-/// What is logged, as text.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn a_denial_tells_the_operator_once_what_to_write() {
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _listening = log.listen();
     let bench = Bench::with(config(), Names::answer(&[&["10.1.2.3"]]), limit());
     let egress = bench.egress(&["https://inside.example:8443"]);
     for _ in 0..3 {
         get(&egress, "https://api.example/v1?secret=1").await.unwrap_err();
         get(&egress, "https://inside.example:8443/").await.unwrap_err();
     }
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log.text();
     assert_eq!(log.matches("outgoing request denied").count(), 2, "{log}");
     assert_eq!(log.matches("add \"https://api.example\" to allowed_outbound_hosts").count(), 1, "{log}");
     assert_eq!(log.matches("add \"https://10.1.2.3:8443\" to allowed_outbound_hosts").count(), 1, "{log}");

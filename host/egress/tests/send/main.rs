@@ -5,6 +5,7 @@
 
 mod bench;
 mod bounds;
+mod credentials;
 mod denied;
 mod hostile;
 mod plain;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -90,6 +91,14 @@ async fn tell(request: Request<Incoming>, seen: String) -> Result<Response<Full<
         let response = Response::builder().status(302).header("location", "http://127.0.0.1:1/").body(Full::default());
         return Ok(response.unwrap());
     }
+    if parts.uri.path() == "/shown" {
+        let shown = |name: &str| {
+            let values = parts.headers.get_all(name).iter();
+            values.map(|value| value.to_str().unwrap()).collect::<Vec<_>>().join(",")
+        };
+        let text = format!("authorization={} x-api-key={}", shown("authorization"), shown("x-api-key"));
+        return Ok(Response::new(Full::new(Bytes::from(text))));
+    }
     if let Ok(body) = body.collect().await {
         head += &format!(" body={}", body.to_bytes().len());
     } else {
@@ -140,6 +149,12 @@ impl Authority {
 
     pub(crate) fn root(&self) -> CertificateDer<'static> {
         self.issuer.der().clone()
+    }
+
+    /// The root as files have it.
+    pub(crate) fn pem(&self) -> String {
+        let text = BASE64_STANDARD.encode(self.root());
+        format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
     }
 
     pub(crate) fn acceptor(&self, names: &[&str], alpn: &[&str]) -> TlsAcceptor {

@@ -37,6 +37,19 @@ pub(super) fn at(source: Source<'_>, span: Range<usize>, message: impl Into<Stri
     Error::Invalid(Box::new(diagnostic))
 }
 
+/// An error at `span` that shows nothing of what stands there.
+pub(super) fn hidden(
+    source: Source<'_>,
+    span: Range<usize>,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Error {
+    let mut diagnostic = source.error(span, message, help);
+    diagnostic.snippet = String::from("…");
+    diagnostic.mark = 0;
+    Error::Invalid(Box::new(diagnostic))
+}
+
 /// A text with all that looks like a key cut off behind its beginning.
 fn without_secrets(text: &str) -> String {
     const BEGINNING: &str = "nala_";

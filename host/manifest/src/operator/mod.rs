@@ -7,6 +7,7 @@
 //! while the host runs.
 
 mod classes;
+mod credentials;
 mod error;
 mod keys;
 mod limits;
@@ -29,6 +30,7 @@ use self::source::Source;
 use crate::file;
 
 pub use classes::Class;
+pub use credentials::{Application, Credential, CredentialForm, CredentialValue, PlainText, Whom};
 pub use error::Error;
 
 /// What `anonymous` says for nobody, and so no tenant's name.
@@ -68,13 +70,16 @@ pub struct Listen {
     pub admin: Option<SocketAddr>,
 }
 
-/// `[egress]`: addresses and networks, as they are written.
+/// `[egress]`: addresses and networks, as they are written, and what the host adds to
+/// requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Egress {
     /// Not public, and granted to all components for the names that each may use.
     pub private: Vec<String>,
     /// Refused to all, whatever else is granted.
     pub refused: Vec<String>,
+    /// What is added to requests of components. No request has two of them.
+    pub credentials: Vec<Credential>,
 }
 
 /// Something that is allowed and probably not meant.
@@ -188,6 +193,7 @@ impl Operator {
         };
         let used = roster.tenants().filter_map(|tenant| tenant.class.as_ref()).collect();
         classes::refuse_empty(&classes, &used, source)?;
+        let credentials = credentials::read(raw.egress.credentials, &roster, base_dir, source)?;
         let mut admin_keys = keys::list(raw.admin.keys, source)?;
         admin_keys.append(&mut kept.admin);
         let admin_keys = keys::distinct(admin_keys)?;
@@ -205,7 +211,7 @@ impl Operator {
             },
             admin_keys,
             registries: raw.admin.registries.iter().map(|text| registry(text, source)).collect::<Result<_, _>>()?,
-            egress: Egress { private: raw.egress.private, refused: raw.egress.refused },
+            egress: Egress { private: raw.egress.private, refused: raw.egress.refused, credentials },
             state_dir: raw.state.dir.map(|dir| base_dir.join(dir.into_inner())),
             files: Vec::new(),
             warnings,

@@ -1,6 +1,7 @@
 //! The file as TOML has it, with positions.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -103,6 +104,26 @@ pub(super) struct Egress {
     pub(super) private: Vec<String>,
     #[serde(default)]
     pub(super) refused: Vec<String>,
+    #[serde(default)]
+    pub(super) credentials: Vec<Spanned<Credential>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credential {
+    pub(super) origin: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) components: Vec<String>,
+    pub(super) application: Option<String>,
+    pub(super) tenants: Option<Vec<Spanned<String>>>,
+    pub(super) bearer_file: Option<Spanned<PathBuf>>,
+    pub(super) bearer_env: Option<String>,
+    pub(super) header: Option<Spanned<String>>,
+    pub(super) value_file: Option<Spanned<PathBuf>>,
+    pub(super) value_env: Option<String>,
+    pub(super) ca_file: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pub(super) allow_plain: bool,
 }
 
 #[derive(Deserialize, Default)]

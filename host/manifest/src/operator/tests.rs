@@ -321,6 +321,81 @@ fn networks_are_kept_as_they_are_written() {
 }
 
 #[test]
+fn credentials_are_read_with_whose_requests_they_are_for() {
+    let text = r#"
+[tenant.ops]
+[tenant.acme]
+[[egress.credentials]]
+origin = "https://KUBERNETES.default.svc:443/"
+components = ["kubernetes"]
+tenants = ["ops"]
+bearer_file = "/var/run/token"
+ca_file = "ca.crt"
+[[egress.credentials]]
+origin = "http://10.0.0.5:8080"
+components = ["search", "agent"]
+header = "X-API-Key"
+value_env = "SEARCH_KEY"
+allow_plain = true
+[[egress.credentials]]
+origin = "http://10.0.0.5:8080"
+components = ["agent"]
+application = "shop"
+tenants = ["acme"]
+header = "x-api-key"
+value_file = "acme.key"
+"#;
+    let all = parse(text).unwrap().egress.credentials;
+    let [kubernetes, search, shop] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(kubernetes.origin, "https://kubernetes.default.svc");
+    assert_eq!(kubernetes.whom.of, Application::Started { tenants: Some(["ops".parse().unwrap()].into()) });
+    assert_eq!(kubernetes.form, CredentialForm::Bearer);
+    assert_eq!(kubernetes.value, CredentialValue::File("/var/run/token".into()));
+    assert_eq!(kubernetes.ca_file, Some(Path::new("/etc/nala/ca.crt").into()));
+    assert_eq!((search.plain, shop.plain), (PlainText::Allowed, PlainText::Refused));
+    assert_eq!(search.value, CredentialValue::Environment("SEARCH_KEY".to_owned()));
+    assert_eq!(search.whom.of, Application::Started { tenants: None });
+    let tenants = ["acme".parse().unwrap()].into();
+    assert_eq!(shop.whom.of, Application::Deployed { name: "shop".to_owned(), tenants });
+    assert_eq!(shop.value, CredentialValue::File("/etc/nala/acme.key".into()));
+}
+
+#[test]
+fn a_credential_that_is_not_clear_is_refused_where_it_stands() {
+    let good = "[[egress.credentials]]\norigin = \"https://a.example\"\ncomponents = [\"a\"]\nbearer_file = \"t\"\n";
+    assert!(parse(good).is_ok());
+    for (from, to, line, told) in [
+        ("origin = \"https://a.example\"\n", "", 1, "has no origin"),
+        ("https://a.example", "a.example", 2, "is no origin"),
+        ("https://a.example", "ftp://a.example", 2, "neither http nor https"),
+        ("https://a.example", "https://a.example/v1", 2, "more than an origin"),
+        ("components = [\"a\"]\n", "", 1, "for no component"),
+        ("components = [\"a\"]", "components = []", 1, "for no component"),
+        ("bearer_file = \"t\"\n", "", 1, "not clear what is to be sent"),
+        ("bearer_file = \"t\"", "bearer_file = \"t\"\nbearer_env = \"T\"", 1, "not clear what is to be sent"),
+        ("bearer_file = \"t\"", "bearer_file = \"t\"\nheader = \"x-key\"", 1, "not clear what is to be sent"),
+        ("bearer_file = \"t\"", "value_env = \"T\"", 1, "not clear what is to be sent"),
+        ("bearer_file = \"t\"", "value_env = \"T\"\nheader = \"x key\"", 5, "no name of a header"),
+        ("bearer_file = \"t\"", "bearer_file = \"t\"\ntenants = [\"none\"]", 5, "there is no tenant `none`"),
+        ("bearer_file = \"t\"", "bearer_file = \"t\"\napplication = \"x\"", 1, "any tenant can deploy"),
+        ("bearer_file", "bearer_fil", 4, "did you mean `bearer_file`?"),
+        ("https://a.example\"", "http://127.0.0.1\"\nca_file = \"c\"", 1, "no certificates without TLS"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good, "{from}");
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("nala.toml:{line}:")) && error.contains(told), "{to}: {error}");
+    }
+    let secret = parse(&good.replace("https://", "https://me:hunter2@")).unwrap_err().to_string();
+    assert!(secret.contains("nala.toml:2:") && !secret.contains("hunter2"), "{secret}");
+    // One request, two credentials.
+    let double = parse(&format!("{good}{}", good.replace("a.example", "A.example:443"))).unwrap_err().to_string();
+    assert!(double.starts_with("nala.toml:5:") && double.contains("is there already"), "{double}");
+    assert!(parse(&format!("{good}{}", good.replace("[\"a\"]", "[\"b\"]"))).is_ok());
+    assert!(parse(&format!("{good}{}", good.replace("https://a", "https://b"))).is_ok());
+}
+
+#[test]
 fn registries_are_hosts() {
     assert!(parse("").unwrap().registries.is_empty());
     let text = "[admin]\nregistries = [\"ghcr.io\", \"10.0.0.5:5000\", \"localhost\"]\n";

@@ -8,6 +8,7 @@ pub(super) fn wire(error: EgressError) -> Error {
     let size = |bytes: usize| Some(u32::try_from(bytes).unwrap_or(u32::MAX));
     match error {
         EgressError::Denied(_) => Error::HttpRequestDenied,
+        EgressError::Credential { .. } => Error::ConfigurationError,
         EgressError::DnsTimeout { .. } => Error::DnsTimeout,
         EgressError::DnsError { why, .. } => Error::DnsError { rcode: Some(why), info_code: None },
         EgressError::AddressProhibited { .. } => Error::DestinationIpProhibited,

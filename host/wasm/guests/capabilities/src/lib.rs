@@ -68,7 +68,8 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
 
 fn tell(path: &str) -> String {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    match path {
+    // Behind whichever route it has.
+    match &path[path.rfind('/').unwrap_or(0)..] {
         "/environment" => format!("{:?}", std::env::vars().collect::<Vec<_>>()),
         "/variable" => variable(query),
         "/variables" => variables(),
@@ -84,6 +85,7 @@ fn tell(path: &str) -> String {
         "/key-value-bytes" => key_value::bytes(query),
         "/key-value-swap" => key_value::swap(query),
         "/fetch" => outbound::fetch(query),
+        "/seen" => outbound::seen(query),
         "/fetch-many" => outbound::fetch_many(query),
         "/compute-and-fetch" => {
             compute();

@@ -42,6 +42,22 @@ pub(crate) fn fetch(url: &str) -> String {
     }
 }
 
+/// Gets a URL with a credential that is made up, and tells all that comes of it: the
+/// request's own headers as they are afterwards, and the whole response.
+pub(crate) fn seen(url: &str) -> String {
+    let headers = Fields::new();
+    headers.append("authorization", b"Bearer made-up").unwrap();
+    let kept = headers.clone();
+    match begin(url, headers).and_then(|future| wait(&future)) {
+        Ok(response) => {
+            let told = response.headers().entries().into_iter();
+            let told: Vec<_> = told.map(|(name, value)| (name, String::from_utf8_lossy(&value).into_owned())).collect();
+            format!("{} {:?} {told:?} {}", response.status(), kept.get("authorization"), body(&response))
+        }
+        Err(error) => format!("{error:?}"),
+    }
+}
+
 /// Sets a header that is the host's.
 pub(crate) fn with_header(url: &str) -> String {
     let headers = Fields::new();
