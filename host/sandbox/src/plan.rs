@@ -87,13 +87,29 @@ impl Plan {
     }
 
     /// Keeps reading what the kernel says of the machine and of this process:
-    /// processors, memory, control groups, and the process's own sizes and maps.
+    /// processors, memory, load, control groups, and the process's own sizes and maps.
     /// Not its environment, its open files or its memory, and of no other
     /// process anything, children included. C libraries read some of it, and so do metrics.
     #[must_use]
     pub fn read_machine(mut self) -> Self {
         let places = MACHINE.iter().filter(|path| Path::new(path).exists());
         self.read.extend(places.map(|path| Place { path: path.into(), absence: Absence::Reported }));
+        self
+    }
+
+    /// Keeps reading how warm the machine is and what energy it uses: the folders of each
+    /// sensor that is there now. Not by itself a part of [`Plan::read_machine`], because
+    /// energy that is measured often tells what a processor computes.
+    #[must_use]
+    pub fn read_sensors(mut self) -> Self {
+        for class in SENSORS {
+            let Ok(entries) = Path::new(class).read_dir() else { continue };
+            // Each is a link to where the device is, which is followed now.
+            let folders = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
+            let folders: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
+            let all = folders.into_iter().chain([PathBuf::from(class)]);
+            self.read.extend(all.map(|path| Place { path, absence: Absence::Reported }));
+        }
         self
     }
 
@@ -139,8 +155,14 @@ const MACHINE: &[&str] = &[
     "/sys/kernel/mm/transparent_hugepage",
     "/sys/kernel/mm/hugepages",
     "/proc/cpuinfo",
+    "/proc/loadavg",
     "/proc/meminfo",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
     "/proc/stat",
+    "/proc/sys/abi/sme_default_vector_length",
+    "/proc/sys/abi/sve_default_vector_length",
     "/proc/sys/vm/overcommit_memory",
     "/proc/self/cgroup",
     "/proc/self/maps",
@@ -150,6 +172,9 @@ const MACHINE: &[&str] = &[
     "/proc/self/statm",
     "/proc/self/status",
 ];
+
+/// What [`Plan::read_sensors`] stands for: classes of devices, each a folder of links.
+const SENSORS: &[&str] = &["/sys/class/hwmon", "/sys/class/powercap", "/sys/class/thermal"];
 
 /// What name resolution and TLS read, on one distribution or another.
 pub(crate) const NAMES: &[&str] = &[
