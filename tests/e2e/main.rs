@@ -37,5 +37,6 @@ mod scripted;
 mod shutdown;
 mod soak;
 mod structured;
+mod telemetry;
 mod tenants;
 mod tools;

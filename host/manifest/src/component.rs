@@ -53,6 +53,8 @@ pub struct Component {
     /// What it learns about time (`tool.nala.clock`); none is the host's
     /// default.
     pub clock: Option<Clock>,
+    /// Whether it may read what the machine and its models do (`tool.nala.telemetry`).
+    pub telemetry: bool,
     /// Its limits; where it sets none, the application's.
     pub limits: Limits,
 }
@@ -68,6 +70,7 @@ impl Component {
             ("environment", self.environment.is_empty()),
             ("files", self.files.is_empty()),
             ("key_value_stores", self.key_value_stores.is_empty()),
+            ("telemetry", !self.telemetry),
             ("tools", self.tools.is_empty()),
             ("variables", self.variables.is_empty()),
         ]
@@ -135,6 +138,7 @@ impl Reading<'_, '_> {
             renderer: tool.renderer.as_ref().map(|(renderer, _)| renderer.clone()),
             tools: tool.tools.iter().map(|(id, _)| id.clone()).collect(),
             clock: tool.clock,
+            telemetry: tool.telemetry,
             limits: tool.limits.or(self.defaults),
         };
         if let Some(node) = table.get("sqlite_databases")

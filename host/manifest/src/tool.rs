@@ -44,6 +44,7 @@ pub(crate) struct ComponentTool {
     /// Each with where it is named.
     pub(crate) tools: Vec<(String, Place)>,
     pub(crate) clock: Option<Clock>,
+    pub(crate) telemetry: bool,
     pub(crate) limits: Limits,
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
         renderer: table.get("renderer").and_then(renderer),
         tools: table.get("tools").map(tools).unwrap_or_default(),
         clock: table.get("clock").and_then(clock),
+        telemetry: table.get("telemetry").and_then(Node::boolean).unwrap_or(false),
         limits: limits::read(table.get("limits")),
     };
     table.close();

@@ -149,6 +149,7 @@ impl<'a> Loading<'a> {
             "granted": {
                 "models": component.ai_models,
                 "tools": component.tools,
+                "telemetry": component.telemetry,
                 "key_value_stores": component.key_value_stores,
                 "allowed_outbound_hosts": hosts,
                 "variables": variables,
@@ -279,13 +280,15 @@ impl<'a> Loading<'a> {
     ) -> anyhow::Result<Grant> {
         let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
         let tools = self.toolbox(component, models)?;
-        let (models, withheld) = self.granted(component, models);
+        let (granted, withheld) = self.granted(component, models);
+        let telemetry = self.described.telemetry(component, models, &granted);
         let shared = self.shared_limits.entry(id.to_owned());
         Ok(Grant {
-            models,
+            models: granted,
             withheld,
             renderer,
             tools,
+            telemetry,
             limits: limits::of_request(defaults, &component.limits),
             shared_limits: shared.or_insert_with(|| limits::of_component(&component.limits)).clone(),
             capabilities: self.described.capabilities(component)?,

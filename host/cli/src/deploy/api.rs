@@ -21,7 +21,9 @@ use self::asked::{Asked, Upload};
 pub(crate) use self::pulls::Registries;
 use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
+use crate::application::Described;
 use crate::classes::Classes;
+use crate::console::Help;
 use crate::tenancy::{AdminKeys, Tenancy, bearer};
 
 /// In which the host in front tells a class's process who asks: the public part of a key.
@@ -289,6 +291,7 @@ impl Deployments {
         let sources = self.sources(digests).map_err(problem)?;
         let bounds = Bounds { cpu: compile_time(tenant), component_bytes: limits.component_bytes };
         let described = self.describe(app, &manifest.spin_toml, sources, bounds).map_err(unloadable)?;
+        refuse_telemetry(&described, tenant).map_err(unloadable)?;
         let mut loading = described.loading(&self.preparing);
         for (id, component) in &mut manifest.components {
             component.facts = loading.facts(id).map_err(unloadable)?;
@@ -300,6 +303,19 @@ impl Deployments {
         self.serve(name.as_str(), app, Some(loaded)).map_err(conflict)?;
         tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
         Ok(version)
+    }
+}
+
+/// Refuses an application that asks for what its tenant may not have. One that was deployed
+/// before is told so when it asks.
+fn refuse_telemetry(described: &Described, tenant: &Tenant) -> anyhow::Result<()> {
+    match described.asks_for_telemetry() {
+        Some(component) if !tenant.may_read_machine() => {
+            let what = format!("{}: this tenant may not read what the machine does", component.place);
+            let help = "leave out `telemetry`; or the operator writes `telemetry = true` under the tenant in nala.toml";
+            Err(Help { what, help: help.to_owned() }.into())
+        }
+        _ => Ok(()),
     }
 }
 
