@@ -167,7 +167,8 @@ fn what_a_tenant_deploys_is_told_what_the_operator_lets_it_know() {
     };
     config(false);
     let (file, state) = (folder.path().join("nala.toml"), folder.path().join("state"));
-    let args = ["up", "--model", paths::model().to_str().unwrap()].map(std::ffi::OsStr::new);
+    let model = paths::model();
+    let args = ["up".as_ref(), "--model".as_ref(), model.as_os_str()];
     let rest = ["--config".as_ref(), file.as_os_str(), "--state-dir".as_ref(), state.as_os_str()];
     let host = Host::start(args.into_iter().chain(rest));
     let api = |path: &str| format!("http://{}/v1/tenants/acme{path}", host.admin);

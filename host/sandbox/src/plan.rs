@@ -103,12 +103,8 @@ impl Plan {
     #[must_use]
     pub fn read_sensors(mut self) -> Self {
         for class in SENSORS {
-            let Ok(entries) = Path::new(class).read_dir() else { continue };
-            // Each is a link to where the device is, which is followed now.
-            let folders = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
-            let folders: Vec<PathBuf> = folders.filter(|folder| folder.is_dir()).collect();
-            let all = folders.into_iter().chain([PathBuf::from(class)]);
-            self.read.extend(all.map(|path| Place { path, absence: Absence::Reported }));
+            let all = devices(Path::new(class));
+            self.read.extend(all.into_iter().map(|path| Place { path, absence: Absence::Reported }));
         }
         self
     }
@@ -144,6 +140,14 @@ impl Plan {
         self.spawn = spawn;
         self
     }
+}
+
+/// A class of devices, and the folders that its links lead to now.
+fn devices(class: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = class.read_dir() else { return Vec::new() };
+    let folders = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
+    let folders = folders.filter(|folder| folder.is_dir());
+    folders.chain([class.to_owned()]).collect()
 }
 
 /// What [`Plan::read_machine`] stands for. Only files of `/proc`, and never a
@@ -202,3 +206,21 @@ pub(crate) const LOADERS: &[&str] = &[
 /// What a loader reads.
 pub(crate) const LIBRARIES: &[&str] =
     &["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_of_devices_is_where_its_links_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (class, device) = (root.join("class"), root.join("devices/hwmon0"));
+        std::fs::create_dir_all(&class).unwrap();
+        std::fs::create_dir_all(&device).unwrap();
+        std::os::unix::fs::symlink("../devices/hwmon0", class.join("hwmon0")).unwrap();
+        std::os::unix::fs::symlink("../devices/gone", class.join("hwmon1")).unwrap();
+        assert_eq!(devices(&class), [device, class.clone()]);
+        assert!(devices(&root.join("nowhere")).is_empty());
+    }
+}
