@@ -23,7 +23,6 @@ use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
 use crate::application::Described;
 use crate::classes::Classes;
-use crate::console::Help;
 use crate::tenancy::{AdminKeys, Tenancy, bearer};
 
 /// In which the host in front tells a class's process who asks: the public part of a key.
@@ -310,11 +309,12 @@ impl Deployments {
 /// before is told so when it asks.
 fn refuse_telemetry(described: &Described, tenant: &Tenant) -> anyhow::Result<()> {
     match described.asks_for_telemetry() {
-        Some(component) if !tenant.may_read_machine() => {
-            let what = format!("{}: this tenant may not read what the machine does", component.place);
-            let help = "leave out `telemetry`; or the operator writes `telemetry = true` under the tenant in nala.toml";
-            Err(Help { what, help: help.to_owned() }.into())
-        }
+        Some(component) if !tenant.may_read_machine() => Err(anyhow::anyhow!(
+            "{}: this tenant may not read what the machine does: leave out `telemetry`, unless the operator writes \
+                 `telemetry = true` under [tenant.{}] in nala.toml",
+            component.place,
+            tenant.name()
+        )),
         _ => Ok(()),
     }
 }

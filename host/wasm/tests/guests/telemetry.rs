@@ -104,12 +104,12 @@ async fn a_model_that_is_opened_and_runs_is_seen_to() {
     let mut told = String::new();
     for _ in 0..100 {
         told = text(&app, "/models").await;
-        if told.starts_with("one ModelState::Loaded 1 1024\n") {
+        if told.starts_with("one ModelState::Loaded 1 4096\n") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(told, "one ModelState::Loaded 1 1024\ntwo ModelState::Unloaded 0 0");
+    assert_eq!(told, "one ModelState::Loaded 1 4096\ntwo ModelState::Unloaded 0 0");
 }
 
 #[tokio::test(flavor = "multi_thread")]
