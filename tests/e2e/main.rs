@@ -40,5 +40,6 @@ mod served_tools;
 mod shutdown;
 mod soak;
 mod structured;
+mod telemetry;
 mod tenants;
 mod tools;

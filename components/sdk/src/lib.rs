@@ -44,6 +44,7 @@ pub mod http;
 pub mod library;
 pub mod llm;
 pub mod relay;
+pub mod telemetry;
 pub mod tools;
 
 pub use error::Error;
@@ -71,11 +72,12 @@ mod bindings {
                 include nala:chat/user@0.1.0;
                 include nala:tools/user@0.1.0;
                 include nala:relay/user@0.1.0;
+                include nala:machine/user@0.1.0;
             }
         ",
         path: [
             "../../wit/wasi-io", "../../wit/nala-llm", "../../wit/nala-chat", "../../wit/nala-tools",
-            "../../wit/nala-relay",
+            "../../wit/nala-relay", "../../wit/nala-machine",
         ],
         with: { "wasi:io/poll@0.2.6": wasip2::io::poll },
         additional_derives: [PartialEq],

@@ -6,7 +6,7 @@ mod problems;
 
 use std::io::Write;
 
-use nala_machine::Machine;
+use nala_machine::{CacheGroup, CacheKind, Energy, Machine, NumaNode};
 use nala_models::{DEFAULT_MODEL, Listed, Store};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -46,6 +46,7 @@ pub(crate) struct Setting {
 /// model that was named cannot be served.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
     let machine = Machine::probe();
+    let energy = Energy::now();
     let kernels = nala_llama::system_info();
     let store = Store::open_default()?;
     let listed = store.list()?;
@@ -63,6 +64,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
             let report = json!({
                 "version": version::long(),
                 "machine": machine,
+                "energy": energy,
                 "kernels": kernels_json(&kernels),
                 "models": {
                     "folder": store.dir(),
@@ -75,7 +77,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<()> {
         }
         OutputFormat::Text => {
             writeln!(out, "nala-host {}", version::long().replace('\n', ", "))?;
-            print_machine(&mut out, &machine)?;
+            print_machine(&mut out, &machine, &energy)?;
             writeln!(out, "\nKernels (llama.cpp)\n  {kernels}")?;
             print_models(&mut out, &store, &listed)?;
             print_settings(&mut out, &settings)?;
@@ -95,7 +97,7 @@ fn kernels_json(text: &str) -> Value {
     Value::Object(pairs.collect())
 }
 
-fn print_machine(out: &mut impl Write, machine: &Machine) -> std::io::Result<()> {
+fn print_machine(out: &mut impl Write, machine: &Machine, energy: &Energy) -> std::io::Result<()> {
     let unknown = || "unknown".to_owned();
     let bytes = |value: Option<u64>| value.map_or_else(unknown, mebibytes);
     let count = |value: Option<usize>| value.map_or_else(unknown, |count| count.to_string());
@@ -124,7 +126,43 @@ fn print_machine(out: &mut impl Write, machine: &Machine) -> std::io::Result<()>
         "  memory    {}, {} available{limit}",
         bytes(machine.memory.total_bytes),
         bytes(machine.memory.available_bytes),
-    )
+    )?;
+    for (name, bytes) in [("SVE", machine.cpu.sve_vector_bytes), ("SME", machine.cpu.sme_vector_bytes)] {
+        if let Some(bytes) = bytes {
+            writeln!(out, "  {name}       vectors of {} bits", bytes.saturating_mul(8))?;
+        }
+    }
+    let caches: Vec<String> = machine.caches.groups().iter().map(cache).collect();
+    writeln!(out, "  caches    {}", if caches.is_empty() { unknown() } else { caches.join(", ") })?;
+    for node in machine.topology.nodes.iter().filter(|_| machine.topology.nodes.len() > 1) {
+        let NumaNode { number, cpus, memory_bytes, .. } = node;
+        writeln!(out, "  node {number:<4} CPUs {cpus}, {}", bytes(*memory_bytes))?;
+    }
+    writeln!(out, "  energy    {}", sensors(energy))
+}
+
+/// Caches that are alike, in a few words.
+fn cache(group: &CacheGroup) -> String {
+    let kind = match group.kind {
+        CacheKind::Data => "d",
+        CacheKind::Instruction => "i",
+        CacheKind::Unified => "",
+    };
+    let shared = match group.shared_by {
+        1 => String::new(),
+        more => format!(" for {more} CPUs each"),
+    };
+    format!("{} L{}{kind} of {} KiB{shared}", group.count, group.level, group.size_bytes >> 10)
+}
+
+fn sensors(energy: &Energy) -> String {
+    match energy {
+        Energy::Measured { sensors } => {
+            let names: Vec<&str> = sensors.iter().map(|sensor| sensor.name.as_str()).collect();
+            names.join(", ")
+        }
+        Energy::Unavailable { why } => format!("unavailable: {why}"),
+    }
 }
 
 fn print_models(out: &mut impl Write, store: &Store, listed: &[Listed]) -> std::io::Result<()> {
@@ -162,7 +200,45 @@ fn print_problems(out: &mut impl Write, problems: &[Problem]) -> std::io::Result
 
 #[cfg(test)]
 mod tests {
+    use nala_machine::MemoryTree;
+
     use super::*;
+
+    #[test]
+    fn what_is_known_of_a_machine_is_printed_and_what_is_missing_says_why() {
+        let at = |name: &str| format!("/sys/devices/system/cpu/cpu0/cache/index0/{name}");
+        let fs = MemoryTree::new()
+            .with("/sys/devices/system/cpu/online", "0-1\n")
+            .with(at("level"), "3\n")
+            .with(at("type"), "Unified\n")
+            .with(at("size"), "36864K\n")
+            .with(at("shared_cpu_list"), "0-1\n")
+            .with("/proc/cpuinfo", "Features : asimddp sve\n")
+            .with("/proc/sys/abi/sve_default_vector_length", "32\n")
+            .with("/sys/devices/system/node/node0/cpulist", "0\n")
+            .with("/sys/devices/system/node/node1/cpulist", "1\n")
+            .with("/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal: 2048 kB\n");
+        let print = |fs: &MemoryTree| {
+            let mut out = Vec::new();
+            let machine = Machine::probe_of(fs, &(0..2).collect());
+            print_machine(&mut out, &machine, &Energy::read(fs)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let text = print(&fs);
+        for line in [
+            "caches    1 L3 of 36864 KiB for 2 CPUs each",
+            "SVE       vectors of 256 bits",
+            "node 1    CPUs 1, 2.0 MiB",
+            "energy    unavailable: no energy sensor",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+        let fs = fs
+            .with("/sys/class/hwmon/hwmon0/name", "scmi_sensors\n")
+            .with("/sys/class/hwmon/hwmon0/energy1_input", "1\n");
+        assert!(print(&fs).contains("energy    hwmon0 scmi_sensors energy1"), "{}", print(&fs));
+        assert!(print(&MemoryTree::new()).contains("caches    unknown"));
+    }
 
     #[test]
     fn llama_cpps_line_is_read_as_pairs() {

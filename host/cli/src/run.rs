@@ -17,7 +17,7 @@ use crate::fetching;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall::{self, Connect, Needs};
+use crate::wall::{self, Connect, Needs, Sensors};
 
 /// Runs the verb.
 ///
@@ -36,7 +36,8 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     };
     let serve = classes::settings(&args.serve, &opened);
     opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
-    let needs = Needs { read: vec![component.path.clone()], write: Vec::new(), reach: Connect::None };
+    let read = vec![component.path.clone()];
+    let needs = Needs { read, write: Vec::new(), reach: Connect::None, sensors: Sensors::GivenUp };
     wall::raise(&serve, &opened, &needs, console)?;
     serve::serve(&serve, opened, console, move |preparing| prepare(preparing, component))
 }

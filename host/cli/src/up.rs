@@ -14,7 +14,7 @@ use crate::console::{Console, Help};
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall::{self, Needs};
+use crate::wall::{self, Needs, Sensors};
 use crate::watch::{self, Watcher};
 
 /// Runs the verb.
@@ -44,7 +44,7 @@ pub(crate) fn main(args: &UpArgs, console: Console) -> anyhow::Result<()> {
             serve::serve(&serve, opened, console, move |preparing| described.load(preparing))
         }
         None => {
-            let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach() };
+            let needs = Needs { read: Vec::new(), write: Vec::new(), reach: opened.reach(), sensors: Sensors::GivenUp };
             opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
             wall::raise(&serve, &opened, &needs, console)?;
             serve::serve(&serve, opened, console, built_in)

@@ -22,6 +22,17 @@ pub(crate) struct Needs {
     pub(crate) write: Vec<PathBuf>,
     /// Whom components may reach.
     pub(crate) reach: Connect,
+    /// Whether a component may be told what sensors show.
+    pub(crate) sensors: Sensors,
+}
+
+/// What is kept of the right to read the machine's sensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sensors {
+    /// All of it: a component is granted them, or may be.
+    Read,
+    /// Nothing.
+    GivenUp,
 }
 
 /// Where distributions keep certificate authorities.
@@ -48,6 +59,9 @@ pub(crate) fn raise(args: &ServeArgs, opened: &Opened, needs: &Needs, console: C
     nala_wasm::open_pagemap();
     take_file_descriptors();
     let mut plan = plan(args, opened, needs)?;
+    if needs.sensors == Sensors::Read || opened.tenancy.reads_machine() {
+        plan = plan.read_sensors();
+    }
     if !matches!(needs.reach, Connect::None) {
         // Certificates to trust, wherever a distribution has them.
         for folder in CERTIFICATES {

@@ -235,6 +235,8 @@ mod tests {
             "wasi:cli/run@0.2.0",
             "fermyon:spin/config@2.0.0",
             "fermyon:spin/redis@2.0.0",
+            // Granted by a key that no dependency can name.
+            "nala:machine/telemetry@0.1.0",
             "x:y/z",
             "plain",
             "",

@@ -53,6 +53,6 @@ pub use options::{
     MAX_READOUT_TOKENS, Mirostat, MirostatVersion, PrefillInfo, Priority, Reading, Readout, Sampled, Sampling, Tenant,
     Xtc,
 };
-pub use pool::{Lease, ModelPool, ModelSpec, PoolConfig, PooledModel, Residence};
+pub use pool::{Lease, ModelPool, ModelSpec, ModelState, PoolConfig, PooledModel, Residence};
 pub use scheduler::CACHE_BLOCK;
 pub use tokenizer::Tokenizer;

@@ -34,12 +34,26 @@ const OF_INTEREST: &[&str] = &[
     "bf16",
     "sve",
     "sve2",
+    "sve2p1",
     "svei8mm",
     "svebf16",
+    "svef32mm",
+    "sveb16b16",
+    "asimdfhm",
     "sme",
     "sme2",
+    "sme2p1",
     "smei8i32",
+    "smei16i32",
+    "smef16f32",
+    "smeb16f32",
+    "smef16f16",
+    "smefa64",
 ];
+
+/// How many bytes a vector has that a program begins with, of each scalable extension
+/// (`Documentation/arch/arm64/sve.rst` and `sme.rst`).
+const VECTORS: (&str, &str) = ("/proc/sys/abi/sve_default_vector_length", "/proc/sys/abi/sme_default_vector_length");
 
 /// Names of Arm cores by implementer and part.
 /// Source: `arch/arm64/include/asm/cputype.h`.
@@ -67,6 +81,11 @@ pub struct Cpu {
     /// Features that matter here and that every CPU has, as the kernel spells
     /// them.
     pub features: BTreeSet<String>,
+    /// Bytes of a vector of SVE, as programs begin with. None: the CPUs have no SVE, or the
+    /// kernel does not tell.
+    pub sve_vector_bytes: Option<u32>,
+    /// The same of SME, in streaming mode.
+    pub sme_vector_bytes: Option<u32>,
 }
 
 /// An instruction set.
@@ -98,7 +117,14 @@ impl Cpu {
     #[must_use]
     pub fn read(fs: &dyn Filesystem) -> Self {
         let text = fs.read("/proc/cpuinfo").unwrap_or_default();
-        Self { architecture: Architecture::of_this_program(), model: model(&text), features: features(&text) }
+        let features = features(&text);
+        let bytes = |feature, path| {
+            let text = if features.contains(feature) { fs.read(path)? } else { return None };
+            text.trim().parse::<u32>().ok().filter(|bytes| *bytes > 0)
+        };
+        let (sve_vector_bytes, sme_vector_bytes) = (bytes("sve", VECTORS.0), bytes("sme", VECTORS.1));
+        let (architecture, model) = (Architecture::of_this_program(), model(&text));
+        Self { architecture, model, features, sve_vector_bytes, sme_vector_bytes }
     }
 
     /// Whether every CPU has the feature, as the kernel spells it.
@@ -165,6 +191,19 @@ mod tests {
         assert!(!cpu.has("sme"));
         // Only the first CPU has it.
         assert!(!cpu.has("bf16"));
+    }
+
+    #[test]
+    fn vectors_have_a_length_where_there_are_any() {
+        let fs = MemoryTree::new().with(VECTORS.0, "64\n").with(VECTORS.1, "256\n");
+        let cpu = Cpu::read(&fs.clone().with("/proc/cpuinfo", GRAVITON));
+        assert_eq!((cpu.sve_vector_bytes, cpu.sme_vector_bytes), (Some(64), None), "it has no SME");
+        let cpu = Cpu::read(&fs.with("/proc/cpuinfo", "Features : asimd sme sme2\n"));
+        assert_eq!((cpu.sve_vector_bytes, cpu.sme_vector_bytes), (None, Some(256)));
+        for text in ["", "0\n", "many\n", "-16\n"] {
+            let fs = MemoryTree::new().with("/proc/cpuinfo", GRAVITON).with(VECTORS.0, text);
+            assert_eq!(Cpu::read(&fs).sve_vector_bytes, None, "{text:?}");
+        }
     }
 
     #[test]

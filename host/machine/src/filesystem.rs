@@ -1,9 +1,9 @@
 //! The seam: the few reads this crate does, on the real machine or on a tree
 //! kept in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 
 /// The longest file that is read; `/proc/cpuinfo` of a machine with a thousand
 /// CPUs has about 2 MB.
@@ -11,8 +11,16 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// A tree of files with absolute paths.
 pub trait Filesystem {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// It is missing, or this process may not read it.
+    fn try_read(&self, path: &str) -> io::Result<String>;
+
     /// The text of a file; none if it is missing or unreadable.
-    fn read(&self, path: &str) -> Option<String>;
+    fn read(&self, path: &str) -> Option<String> {
+        self.try_read(path).ok()
+    }
 
     /// The names in a folder, in any order; empty if there is none.
     fn names(&self, path: &str) -> Vec<String>;
@@ -23,10 +31,10 @@ pub trait Filesystem {
 pub struct RealFilesystem;
 
 impl Filesystem for RealFilesystem {
-    fn read(&self, path: &str) -> Option<String> {
+    fn try_read(&self, path: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
-        File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn names(&self, path: &str) -> Vec<String> {
@@ -41,6 +49,8 @@ impl Filesystem for RealFilesystem {
 #[derive(Debug, Clone, Default)]
 pub struct MemoryTree {
     files: BTreeMap<String, String>,
+    /// Those that cannot be read.
+    forbidden: BTreeSet<String>,
 }
 
 impl MemoryTree {
@@ -56,11 +66,23 @@ impl MemoryTree {
         self.files.insert(path.into(), text.into());
         self
     }
+
+    /// The tree with a file that is there and may not be read.
+    #[must_use]
+    pub fn forbidding(mut self, path: impl Into<String>) -> Self {
+        let path = path.into();
+        self.files.insert(path.clone(), String::new());
+        self.forbidden.insert(path);
+        self
+    }
 }
 
 impl Filesystem for MemoryTree {
-    fn read(&self, path: &str) -> Option<String> {
-        self.files.get(path).cloned()
+    fn try_read(&self, path: &str) -> io::Result<String> {
+        if self.forbidden.contains(path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     fn names(&self, path: &str) -> Vec<String> {

@@ -71,6 +71,64 @@ pub enum HugePages {
     Never,
 }
 
+/// The memory that is in use now, and what is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryUse {
+    /// All of the machine's, in bytes (`MemTotal`).
+    pub total_bytes: Option<u64>,
+    /// What of the machine's could not be had without swapping, in bytes: all but
+    /// `MemAvailable`.
+    pub used_bytes: Option<u64>,
+    /// What this process could still have without swapping, in bytes: what the machine has
+    /// to give, within the limits of all its control groups.
+    pub available_bytes: Option<u64>,
+    /// What this process's control group holds, in bytes, without pages of files that are
+    /// not in use. None: the group does not count it.
+    pub group_bytes: Option<u64>,
+    /// The tightest limit of its control groups, in bytes.
+    pub limit_bytes: Option<u64>,
+}
+
+impl MemoryUse {
+    /// Reads it.
+    #[must_use]
+    pub fn read(fs: &dyn Filesystem) -> Self {
+        let meminfo = fs.read("/proc/meminfo").unwrap_or_default();
+        let (total_bytes, free) = (kibibytes(&meminfo, "MemTotal"), kibibytes(&meminfo, "MemAvailable"));
+        let mut this = Self {
+            total_bytes,
+            used_bytes: total_bytes.zip(free).map(|(total, free)| total.saturating_sub(free)),
+            available_bytes: free,
+            ..Self::default()
+        };
+        for groups in groups(fs, "memory") {
+            for (depth, folder) in groups.folders.iter().enumerate() {
+                let held = held(fs, groups.version, folder);
+                if depth == 0 {
+                    this.group_bytes = this.group_bytes.or(held);
+                }
+                let Some(limit) = limit_of(fs, groups.version, folder) else { continue };
+                this.limit_bytes = Some(this.limit_bytes.map_or(limit, |least| least.min(limit)));
+                let room = limit.saturating_sub(held.unwrap_or(0));
+                this.available_bytes = Some(this.available_bytes.map_or(room, |least| least.min(room)));
+            }
+        }
+        this
+    }
+}
+
+/// What a control group holds that could not be dropped, in bytes.
+fn held(fs: &dyn Filesystem, version: Version, folder: &str) -> Option<u64> {
+    let (all, dropped) = match version {
+        Version::V2 => ("memory.current", "inactive_file"),
+        Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
+    };
+    let all: u64 = fs.read(&format!("{folder}/{all}"))?.trim().parse().ok()?;
+    let stat = fs.read(&format!("{folder}/memory.stat")).unwrap_or_default();
+    let dropped = stat.lines().find_map(|line| line.strip_prefix(dropped)?.trim().parse::<u64>().ok());
+    Some(all.saturating_sub(dropped.unwrap_or(0)))
+}
+
 impl Memory {
     /// Reads it, with the page size that only the system itself can tell.
     #[must_use]
@@ -99,7 +157,7 @@ impl Memory {
 }
 
 /// The value of a line such as `MemTotal:       24684116 kB`, in bytes.
-fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
+pub(crate) fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
     meminfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         let number = value.trim().strip_suffix("kB")?.trim();
@@ -108,16 +166,19 @@ fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
 }
 
 fn limit(fs: &dyn Filesystem) -> Option<u64> {
-    let limits = groups(fs, "memory").into_iter().flat_map(|groups| {
-        let names: &[&str] = match groups.version {
-            // The kernel throttles hard from `memory.high` on.
-            Version::V2 => &["memory.max", "memory.high"],
-            Version::V1 => &["memory.limit_in_bytes"],
-        };
-        let paths =
-            groups.folders.into_iter().flat_map(move |folder| names.iter().map(move |name| format!("{folder}/{name}")));
-        paths.filter_map(|path| fs.read(&path)?.trim().parse::<u64>().ok())
-    });
+    let all = groups(fs, "memory");
+    let folders = all.iter().flat_map(|groups| groups.folders.iter().map(|folder| (groups.version, folder)));
+    folders.filter_map(|(version, folder)| limit_of(fs, version, folder)).min()
+}
+
+/// The limit that a control group sets, in bytes.
+fn limit_of(fs: &dyn Filesystem, version: Version, folder: &str) -> Option<u64> {
+    let names: &[&str] = match version {
+        // The kernel throttles hard from `memory.high` on.
+        Version::V2 => &["memory.max", "memory.high"],
+        Version::V1 => &["memory.limit_in_bytes"],
+    };
+    let limits = names.iter().filter_map(|name| fs.read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok());
     limits.filter(|limit| *limit < NO_LIMIT).min()
 }
 
@@ -167,6 +228,36 @@ mod tests {
         assert_eq!(Memory::read(&fs, 4096).usable_bytes(), Some(8192));
         let fs = fs.with("/cg/memory.limit_in_bytes", "5000\n");
         assert_eq!(Memory::read(&fs, 4096).usable_bytes(), Some(5000));
+    }
+
+    #[test]
+    fn what_is_left_is_cut_by_each_group() {
+        let fs = MemoryTree::new()
+            .with("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\n")
+            .with("/proc/self/cgroup", "0::/a/b\n")
+            .with("/proc/self/mountinfo", "1 2 0:1 / /cg rw - cgroup2 none rw\n");
+        let free = MemoryUse::read(&fs);
+        assert_eq!((free.used_bytes, free.available_bytes, free.limit_bytes), (Some(400 << 10), Some(600 << 10), None));
+        let fs = fs
+            .with("/cg/a/b/memory.current", "9000\n")
+            .with("/cg/a/b/memory.stat", "anon 1\nactive_file 3000\ninactive_file 2000\n")
+            .with("/cg/a/b/memory.max", "max\n")
+            .with("/cg/a/memory.current", "30000\n")
+            .with("/cg/a/memory.max", "40000\n");
+        let bound = MemoryUse::read(&fs);
+        // The one above holds more, and has less left.
+        assert_eq!((bound.group_bytes, bound.limit_bytes), (Some(7000), Some(40_000)));
+        assert_eq!(bound.available_bytes, Some(10_000));
+        assert_eq!(bound.used_bytes, Some(400 << 10), "that of the machine");
+        let first = MemoryTree::new()
+            .with("/proc/self/cgroup", "4:memory:/x\n")
+            .with("/proc/self/mountinfo", "1 2 0:1 / /cg rw - cgroup none rw,memory\n")
+            .with("/cg/x/memory.usage_in_bytes", "500\n")
+            .with("/cg/x/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n")
+            .with("/cg/x/memory.limit_in_bytes", "2000\n");
+        let bound = MemoryUse::read(&first);
+        assert_eq!((bound.group_bytes, bound.available_bytes), (Some(400), Some(1600)));
+        assert_eq!(MemoryUse::read(&MemoryTree::new()), MemoryUse::default());
     }
 
     #[test]

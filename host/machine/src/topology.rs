@@ -1,12 +1,15 @@
 //! Physical cores and NUMA nodes, from `/sys/devices/system`.
 //!
-//! Source: the kernel's `Documentation/admin-guide/cputopology.rst`.
+//! Source: the kernel's `Documentation/admin-guide/cputopology.rst`, and for nodes
+//! `Documentation/ABI/stable/sysfs-devices-node`.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::cpu_list::CpuList;
 use crate::filesystem::Filesystem;
+use crate::memory::kibibytes;
 
 /// How the machine is put together. Counts the whole machine, not the grant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,17 +20,35 @@ pub struct Topology {
     pub cores: Option<usize>,
     /// NUMA nodes, at least one.
     pub numa_nodes: usize,
+    /// What each of them has. Empty where the machine does not show it.
+    pub nodes: Vec<NumaNode>,
+}
+
+/// Memory, and the CPUs that are near to it. Either may be missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NumaNode {
+    /// Its number.
+    pub number: u32,
+    /// Its CPUs.
+    pub cpus: CpuList,
+    /// All of its memory, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// What of it nobody uses, in bytes. Pages of files count as used, also those that
+    /// could be dropped.
+    pub free_bytes: Option<u64>,
+    /// How far each node is, in the order of their numbers; 10 is near, 20 twice as far.
+    pub distances: Vec<u32>,
 }
 
 impl Topology {
     /// Reads it.
     #[must_use]
     pub fn read(fs: &dyn Filesystem) -> Self {
-        let online = fs.read("/sys/devices/system/cpu/online").as_deref().and_then(parse_list);
+        let online = fs.read("/sys/devices/system/cpu/online").as_deref().and_then(CpuList::parse);
         // Siblings of one core name the same set of CPUs.
         let cores: BTreeSet<String> = online
             .iter()
-            .flatten()
+            .flat_map(CpuList::iter)
             .filter_map(|cpu| {
                 let folder = format!("/sys/devices/system/cpu/cpu{cpu}/topology");
                 fs.read(&format!("{folder}/core_cpus_list"))
@@ -35,35 +56,33 @@ impl Topology {
             })
             .map(|siblings| siblings.trim().to_owned())
             .collect();
-        let numa_nodes = fs
-            .names("/sys/devices/system/node")
-            .iter()
-            .filter_map(|name| name.strip_prefix("node"))
-            .filter(|number| number.parse::<u32>().is_ok())
-            .count();
+        let nodes = nodes(fs);
         Self {
-            logical_cpus: online.as_ref().map(BTreeSet::len),
+            logical_cpus: online.as_ref().map(CpuList::len),
             cores: Some(cores.len()).filter(|count| *count > 0),
-            numa_nodes: numa_nodes.max(1),
+            numa_nodes: nodes.len().max(1),
+            nodes,
         }
     }
 }
 
-/// A list of CPUs such as `0-3,8,10-11`. None for text that is none, and for a
-/// range larger than any machine.
-fn parse_list(text: &str) -> Option<BTreeSet<usize>> {
-    const MOST: usize = 1 << 16;
-    let mut cpus = BTreeSet::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: usize = first.parse().ok()?;
-        let last: usize = last.parse().ok()?;
-        if first > last || last >= MOST {
-            return None;
+fn nodes(fs: &dyn Filesystem) -> Vec<NumaNode> {
+    let names = fs.names("/sys/devices/system/node");
+    let numbers: BTreeSet<u32> =
+        names.iter().filter_map(|name| name.strip_prefix("node")?.parse::<u32>().ok()).collect();
+    let read = |number| {
+        let text = |name| fs.read(&format!("/sys/devices/system/node/node{number}/{name}")).unwrap_or_default();
+        // `Node 0 MemTotal:       24683652 kB`
+        let meminfo = text("meminfo").replace(&format!("Node {number} "), "");
+        NumaNode {
+            number,
+            cpus: CpuList::parse(&text("cpulist")).unwrap_or_default(),
+            memory_bytes: kibibytes(&meminfo, "MemTotal"),
+            free_bytes: kibibytes(&meminfo, "MemFree"),
+            distances: text("distance").split_whitespace().filter_map(|far| far.parse().ok()).collect(),
         }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
+    };
+    numbers.into_iter().map(read).collect()
 }
 
 #[cfg(test)]
@@ -84,22 +103,34 @@ mod tests {
                 format!("{siblings}\n"),
             );
         }
-        let expected = Topology { logical_cpus: Some(4), cores: Some(2), numa_nodes: 2 };
-        assert_eq!(Topology::read(&fs), expected);
+        let topology = Topology::read(&fs);
+        assert_eq!((topology.logical_cpus, topology.cores, topology.numa_nodes), (Some(4), Some(2), 2));
+    }
+
+    #[test]
+    fn nodes_have_cpus_and_memory_or_one_of_both() {
+        let at = |node: u32, name: &str| format!("/sys/devices/system/node/node{node}/{name}");
+        let fs = MemoryTree::new()
+            .with(at(0, "cpulist"), "0-63\n")
+            .with(at(0, "meminfo"), "Node 0 MemTotal:       64 kB\nNode 0 MemFree:        8 kB\n")
+            .with(at(0, "distance"), "10 20\n")
+            // Memory behind a link, without CPUs.
+            .with(at(10, "cpulist"), "\n")
+            .with(at(10, "meminfo"), "Node 10 MemTotal:       128 kB\n")
+            .with(at(10, "distance"), "20 10\n");
+        let nodes = Topology::read(&fs).nodes;
+        let (near, far) = (&nodes[0], &nodes[1]);
+        assert_eq!(
+            (near.cpus.to_string().as_str(), near.memory_bytes, near.free_bytes),
+            ("0-63", Some(65536), Some(8192))
+        );
+        assert_eq!((far.number, far.cpus.len(), far.memory_bytes, far.free_bytes), (10, 0, Some(131_072), None));
+        assert_eq!((near.distances.as_slice(), far.distances.as_slice()), (&[10, 20][..], &[20, 10][..]));
     }
 
     #[test]
     fn a_machine_that_hides_it_has_one_node() {
-        let expected = Topology { logical_cpus: None, cores: None, numa_nodes: 1 };
+        let expected = Topology { logical_cpus: None, cores: None, numa_nodes: 1, nodes: Vec::new() };
         assert_eq!(Topology::read(&MemoryTree::new()), expected);
-    }
-
-    #[test]
-    fn lists_are_read_and_nonsense_is_none() {
-        let list = |text: &str| parse_list(text).map(|set| set.into_iter().collect::<Vec<_>>());
-        assert_eq!(list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
-        for text in ["", "x", "3-1", "0-99999999", "-1", "1,,2", "1-2-3"] {
-            assert_eq!(list(text), None, "{text:?}");
-        }
     }
 }

@@ -477,6 +477,7 @@ build.command = "make debug"
 #[test]
 fn every_limit_is_read_and_over_the_applications() {
     let limits = r#"tool.nala.clock = "coarse"
+tool.nala.telemetry = true
 [component.chat-template.tool.nala.limits]
 memory = "1MiB"
 cpu = "1s"
@@ -504,7 +505,7 @@ core_instances = 0x13
 "#;
     let application = parse(&format!("{GOOD}{limits}")).unwrap();
     let chat = application.component("chat-template").unwrap();
-    assert_eq!(chat.clock, Some(Clock::Coarse));
+    assert_eq!((chat.clock, chat.telemetry), (Some(Clock::Coarse), true));
     let expected = Limits {
         memory_bytes: Some(1 << 20),
         cpu: Some(Duration::from_secs(1)),

@@ -57,6 +57,8 @@ pub struct Component {
     pub clock: Option<Clock>,
     /// How instances of its tools are kept between calls (`tool.nala.keyed`).
     pub keyed: Option<Keyed>,
+    /// Whether it may read what the machine and its models do (`tool.nala.telemetry`).
+    pub telemetry: bool,
     /// Its limits; where it sets none, the application's.
     pub limits: Limits,
 }
@@ -72,6 +74,7 @@ impl Component {
             ("environment", self.environment.is_empty()),
             ("files", self.files.is_empty()),
             ("key_value_stores", self.key_value_stores.is_empty()),
+            ("telemetry", !self.telemetry),
             ("tools", self.tools.is_empty() && self.mcp.is_empty()),
             ("variables", self.variables.is_empty()),
         ]
@@ -141,6 +144,7 @@ impl Reading<'_, '_> {
             mcp: Vec::new(),
             clock: tool.clock,
             keyed: tool.keyed,
+            telemetry: tool.telemetry,
             limits: tool.limits.or(self.defaults),
         };
         if let Some(node) = table.get("sqlite_databases")

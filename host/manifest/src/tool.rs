@@ -50,6 +50,7 @@ pub(crate) struct ComponentTool {
     pub(crate) tools: Vec<(String, Place)>,
     pub(crate) clock: Option<Clock>,
     pub(crate) keyed: Option<Keyed>,
+    pub(crate) telemetry: bool,
     pub(crate) limits: Limits,
 }
 
@@ -77,6 +78,7 @@ pub(crate) fn of_component(node: Option<Node<'_>>) -> ComponentTool {
         tools: table.get("tools").map(tools).unwrap_or_default(),
         clock: table.get("clock").and_then(clock),
         keyed: table.get("keyed").and_then(keyed),
+        telemetry: table.get("telemetry").and_then(Node::boolean).unwrap_or(false),
         limits: limits::read(table.get("limits")),
     };
     table.close();

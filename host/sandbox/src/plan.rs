@@ -87,13 +87,25 @@ impl Plan {
     }
 
     /// Keeps reading what the kernel says of the machine and of this process:
-    /// processors, memory, control groups, and the process's own sizes and maps.
+    /// processors, memory, load, control groups, and the process's own sizes and maps.
     /// Not its environment, its open files or its memory, and of no other
     /// process anything, children included. C libraries read some of it, and so do metrics.
     #[must_use]
     pub fn read_machine(mut self) -> Self {
         let places = MACHINE.iter().filter(|path| Path::new(path).exists());
         self.read.extend(places.map(|path| Place { path: path.into(), absence: Absence::Reported }));
+        self
+    }
+
+    /// Keeps reading how warm the machine is and what energy it uses: the folders of each
+    /// sensor that is there now. Not by itself a part of [`Plan::read_machine`], because
+    /// energy that is measured often tells what a processor computes.
+    #[must_use]
+    pub fn read_sensors(mut self) -> Self {
+        for class in SENSORS {
+            let all = devices(Path::new(class));
+            self.read.extend(all.into_iter().map(|path| Place { path, absence: Absence::Reported }));
+        }
         self
     }
 
@@ -130,6 +142,14 @@ impl Plan {
     }
 }
 
+/// A class of devices, and the folders that its links lead to now.
+fn devices(class: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = class.read_dir() else { return Vec::new() };
+    let folders = entries.filter_map(|entry| entry.ok()?.path().canonicalize().ok());
+    let folders = folders.filter(|folder| folder.is_dir());
+    folders.chain([class.to_owned()]).collect()
+}
+
 /// What [`Plan::read_machine`] stands for. Only files of `/proc`, and never a
 /// folder of it: `mem` and `environ` would be in there.
 const MACHINE: &[&str] = &[
@@ -139,8 +159,14 @@ const MACHINE: &[&str] = &[
     "/sys/kernel/mm/transparent_hugepage",
     "/sys/kernel/mm/hugepages",
     "/proc/cpuinfo",
+    "/proc/loadavg",
     "/proc/meminfo",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
     "/proc/stat",
+    "/proc/sys/abi/sme_default_vector_length",
+    "/proc/sys/abi/sve_default_vector_length",
     "/proc/sys/vm/overcommit_memory",
     "/proc/self/cgroup",
     "/proc/self/maps",
@@ -150,6 +176,9 @@ const MACHINE: &[&str] = &[
     "/proc/self/statm",
     "/proc/self/status",
 ];
+
+/// What [`Plan::read_sensors`] stands for: classes of devices, each a folder of links.
+const SENSORS: &[&str] = &["/sys/class/hwmon", "/sys/class/powercap", "/sys/class/thermal"];
 
 /// What name resolution and TLS read, on one distribution or another.
 pub(crate) const NAMES: &[&str] = &[
@@ -177,3 +206,21 @@ pub(crate) const LOADERS: &[&str] = &[
 /// What a loader reads.
 pub(crate) const LIBRARIES: &[&str] =
     &["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_of_devices_is_where_its_links_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (class, device) = (root.join("class"), root.join("devices/hwmon0"));
+        std::fs::create_dir_all(&class).unwrap();
+        std::fs::create_dir_all(&device).unwrap();
+        std::os::unix::fs::symlink("../devices/hwmon0", class.join("hwmon0")).unwrap();
+        std::os::unix::fs::symlink("../devices/gone", class.join("hwmon1")).unwrap();
+        assert_eq!(devices(&class), [device, class.clone()]);
+        assert!(devices(&root.join("nowhere")).is_empty());
+    }
+}

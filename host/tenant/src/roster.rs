@@ -95,6 +95,9 @@ pub struct Declared {
     pub keys: Vec<StoredKey>,
     /// The models that it may use; None for all that are served.
     pub models: Option<BTreeSet<String>>,
+    /// Whether applications that it deploys may read what the machine does, if they ask
+    /// for it.
+    pub reads_machine: bool,
     /// What it may use.
     pub limits: Limits,
 }
@@ -111,6 +114,7 @@ impl Declared {
             prefix: None,
             keys: Vec::new(),
             models: None,
+            reads_machine: false,
             limits: Limits::default(),
         }
     }

@@ -24,6 +24,7 @@ pub struct Tenant {
     class: Option<ClassName>,
     weight: NonZeroU32,
     models: Option<BTreeSet<String>>,
+    reads_machine: bool,
     ledger: Arc<Ledger>,
 }
 
@@ -34,6 +35,7 @@ impl Tenant {
             class: declared.class.clone(),
             weight: declared.weight,
             models: declared.models.clone(),
+            reads_machine: declared.reads_machine,
             ledger,
         }
     }
@@ -77,6 +79,12 @@ impl Tenant {
     #[must_use]
     pub fn may_use_model(&self, name: &str) -> bool {
         self.models.as_ref().is_none_or(|models| models.contains(name))
+    }
+
+    /// Whether applications that it deploys may read what the machine does.
+    #[must_use]
+    pub fn may_read_machine(&self) -> bool {
+        self.reads_machine
     }
 
     /// Lets a request in: one of [`Stock::Requests`] until it is done, one of

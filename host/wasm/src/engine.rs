@@ -12,6 +12,7 @@ use wasmtime::{Cache, Config, Enabled, Engine, PoolingAllocationConfig};
 use crate::cache::CompileCache;
 use crate::metrics::RuntimeMetrics;
 use crate::relay::Relay;
+use crate::telemetry::Readings;
 use crate::threads::GuestThreads;
 use crate::tick::Ticker;
 use crate::turns::Turns;
@@ -92,6 +93,8 @@ pub struct Runtime {
     /// For whom a component works that is loaded for no other tenant.
     pub(crate) owner: Arc<Tenant>,
     pub(crate) relay: Arc<Relay>,
+    /// What the machine does, for those who may know.
+    pub(crate) readings: Arc<Readings>,
     cache: Option<Cache>,
     pub(crate) ticker: Arc<Ticker>,
 }
@@ -123,6 +126,7 @@ impl Runtime {
             threads,
             owner,
             relay: Arc::new(relay),
+            readings: Arc::default(),
             cache,
             ticker,
         })

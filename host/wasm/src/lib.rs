@@ -40,6 +40,7 @@ mod setback;
 mod spin_llm;
 mod stdio;
 mod store;
+mod telemetry;
 mod threads;
 mod tick;
 mod tools;
@@ -64,6 +65,7 @@ pub use load::{
 pub use metrics::{OutcomeLabel, RuntimeMetrics};
 pub use outbound::{Callee, Chain, ChainError, Chained, GuestBody, Outbound};
 pub use secret::Secret;
+pub use telemetry::Telemetry;
 pub use tools::bindings::nala::tools::types::{
     Abilities, Annotations, Answer, Body, Catalogue, Content, Contents, Error as ToolError, Inquiry, Link, Media,
     Parameter, Pattern, Progress, Prompt, Severity, Tool,

@@ -26,10 +26,11 @@ use crate::handler::App;
 use crate::limits::{self, Limits};
 use crate::llm::Models;
 use crate::store::{Blueprint, StoreData};
+use crate::telemetry::{Access, Telemetry};
 use crate::tools::keyed::Keyed;
 use crate::tools::provider::{Owning, Provider};
 use crate::tools::toolbox::Toolbox;
-use crate::{chat, clocks, files, key_value, llm, logging, nn, relay, spin_llm, tools, variables};
+use crate::{chat, clocks, files, key_value, llm, logging, nn, relay, spin_llm, telemetry, tools, variables};
 
 /// The largest component that is loaded, in bytes.
 pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
@@ -56,6 +57,8 @@ pub struct Grant {
     pub renderer: Option<Arc<Renderer>>,
     /// The tools that it may call.
     pub tools: Arc<Toolbox>,
+    /// What it may read of the machine.
+    pub telemetry: Telemetry,
     /// What a request may use.
     pub limits: Limits,
     /// How instances are kept between calls, if it is a tool whose instances are.
@@ -331,6 +334,7 @@ impl Runtime {
             renderer: grant.renderer,
             tools: grant.tools,
             relay: Arc::clone(&self.relay),
+            telemetry: Access { grant: Arc::new(grant.telemetry), readings: Arc::clone(&self.readings) },
             application: grant.application.into(),
             granted: Arc::new(granted),
         })
@@ -357,6 +361,7 @@ impl Runtime {
         chat::add_to_linker(&mut linker).map_err(link)?;
         tools::add_to_linker(&mut linker).map_err(link)?;
         relay::add_to_linker(&mut linker).map_err(link)?;
+        telemetry::add_to_linker(&mut linker).map_err(link)?;
         variables::add_to_linker(&mut linker).map_err(link)?;
         key_value::add_to_linker(&mut linker).map_err(link)?;
         logging::add_to_linker(&mut linker).map_err(link)?;

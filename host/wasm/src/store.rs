@@ -24,6 +24,7 @@ use crate::outbound::Sender;
 use crate::outcome::Outcome;
 use crate::relay::{Relay, Scope};
 use crate::stdio::LogStream;
+use crate::telemetry::Access;
 use crate::tick::Ticker;
 use crate::tools::call::Reporter;
 use crate::tools::toolbox::Toolbox;
@@ -51,6 +52,8 @@ pub(crate) struct StoreData {
     /// Who is told how far it has got, if it answers a call.
     pub(crate) listener: Option<Reporter>,
     pub(crate) relay: Arc<Relay>,
+    /// What it may read of the machine.
+    pub(crate) telemetry: Access,
     /// Whose instances it may talk to.
     pub(crate) scope: Scope,
     /// What it is granted beside models.
@@ -82,6 +85,7 @@ pub(crate) struct Blueprint {
     pub(crate) renderer: Option<Arc<Renderer>>,
     pub(crate) tools: Arc<Toolbox>,
     pub(crate) relay: Arc<Relay>,
+    pub(crate) telemetry: Access,
     /// The application that it is a part of.
     pub(crate) application: Arc<str>,
     pub(crate) granted: Arc<Granted>,
@@ -124,6 +128,7 @@ impl Blueprint {
             tools: Arc::clone(&self.tools),
             listener: None,
             relay: Arc::clone(&self.relay),
+            telemetry: self.telemetry.clone(),
             scope: Scope {
                 application: Arc::clone(&self.application),
                 app: Arc::clone(&self.app),

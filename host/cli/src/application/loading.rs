@@ -154,6 +154,7 @@ impl<'a> Loading<'a> {
                 "models": component.ai_models,
                 "tools": component.tools,
                 "mcp_servers": component.mcp,
+                "telemetry": component.telemetry,
                 "key_value_stores": component.key_value_stores,
                 "allowed_outbound_hosts": hosts,
                 "variables": variables,
@@ -284,13 +285,15 @@ impl<'a> Loading<'a> {
     ) -> anyhow::Result<Grant> {
         let renderer = component.renderer.as_ref().map(|renderer| self.renderer(renderer)).transpose()?;
         let tools = self.toolbox(component, models)?;
-        let (models, withheld) = self.granted(component, models);
+        let (granted, withheld) = self.granted(component, models);
+        let telemetry = self.described.telemetry(component, models, &granted);
         let shared = self.shared_limits.entry(id.to_owned());
         Ok(Grant {
-            models,
+            models: granted,
             withheld,
             renderer,
             tools,
+            telemetry,
             limits: limits::of_request(defaults, &component.limits),
             keyed: component.keyed.as_ref().map(|keyed| Keyed {
                 argument: keyed.by.clone(),

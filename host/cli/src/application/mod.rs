@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use nala_engine::ModelPool;
+use nala_engine::{ModelPool, PooledModel};
 use nala_manifest::source::Source;
 use nala_manifest::{Application, Clock, Component, Diagnostic, HttpTrigger, variables};
-use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES};
+use nala_wasm::{Asset, Capabilities, Clocks, Files, MAX_COMPONENT_BYTES, Telemetry};
 use tempfile::TempDir;
 
 use self::code::Code;
@@ -38,7 +38,7 @@ use crate::credentials::Home;
 use crate::serve::{Prepared, Preparing};
 use crate::services::Services;
 use crate::tenancy::Opened;
-use crate::wall::{self, Connect, Needs};
+use crate::wall::{self, Connect, Needs, Sensors};
 
 /// What is chosen on the command line.
 #[derive(Debug, Clone, Default)]
@@ -193,6 +193,7 @@ impl Described {
         let fetched = self.code.fetched().map(Path::to_owned);
         // Copies of files are made out of the manifest's folder.
         let folder = self.scratch.as_ref().map(|_| wall::folder(&self.manifest).to_owned());
+        let reads_machine = components.clone().any(|component| component.telemetry);
         let reaches_out = components.clone().any(|component| !component.allowed_outbound_hosts.is_empty())
             || servers::reach_out(&self.application);
         // Tokens are exchanged for new ones.
@@ -201,6 +202,7 @@ impl Described {
             read: sources.chain(dependencies).chain(fetched).chain(folder).collect(),
             write: self.scratch.iter().map(|scratch| scratch.path().to_owned()).chain(logins).collect(),
             reach: if reaches_out { Connect::Any } else { opened.reach() },
+            sensors: if reads_machine { Sensors::Read } else { Sensors::GivenUp },
         }
     }
 
@@ -334,6 +336,22 @@ impl Described {
             },
             ..Capabilities::default()
         })
+    }
+
+    /// What a component may read of the machine, and of the models that are served or that
+    /// it is granted.
+    fn telemetry(&self, component: &Component, served: &ModelPool, granted: &[PooledModel]) -> Telemetry {
+        match (component.telemetry, self.code.sent()) {
+            (false, _) => Telemetry::Denied,
+            (true, None) => Telemetry::Operator(served.models().collect()),
+            // Which models others have is none of a tenant's business.
+            (true, Some(_)) => Telemetry::Deployed(granted.to_vec()),
+        }
+    }
+
+    /// Whether a component asks to read what the machine does.
+    pub(crate) fn asks_for_telemetry(&self) -> Option<&Component> {
+        self.application.components.values().find(|component| component.telemetry)
     }
 
     /// Who gives a component what each tenant has of its own.

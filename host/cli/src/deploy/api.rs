@@ -21,6 +21,7 @@ use self::asked::{Asked, Upload};
 pub(crate) use self::pulls::Registries;
 use super::compose::Bounds;
 use super::{Deployments, compile_time, limits};
+use crate::application::Described;
 use crate::classes::Classes;
 use crate::tenancy::{AdminKeys, Tenancy, bearer};
 
@@ -289,6 +290,7 @@ impl Deployments {
         let sources = self.sources(digests).map_err(problem)?;
         let bounds = Bounds { cpu: compile_time(tenant), component_bytes: limits.component_bytes };
         let described = self.describe(app, &manifest.spin_toml, sources, bounds).map_err(unloadable)?;
+        refuse_telemetry(&described, tenant).map_err(unloadable)?;
         let mut loading = described.loading(&self.preparing);
         for (id, component) in &mut manifest.components {
             component.facts = loading.facts(id).map_err(unloadable)?;
@@ -300,6 +302,20 @@ impl Deployments {
         self.serve(name.as_str(), app, Some(loaded)).map_err(conflict)?;
         tracing::info!(tenant = name.as_str(), app = app.as_str(), version = version.number.get(), "deployed");
         Ok(version)
+    }
+}
+
+/// Refuses an application that asks for what its tenant may not have. One that was deployed
+/// before is told so when it asks.
+fn refuse_telemetry(described: &Described, tenant: &Tenant) -> anyhow::Result<()> {
+    match described.asks_for_telemetry() {
+        Some(component) if !tenant.may_read_machine() => Err(anyhow::anyhow!(
+            "{}: this tenant may not read what the machine does: leave out `telemetry`, unless the operator writes \
+                 `telemetry = true` under [tenant.{}] in nala.toml",
+            component.place,
+            tenant.name()
+        )),
+        _ => Ok(()),
     }
 }
 

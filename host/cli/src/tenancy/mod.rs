@@ -59,6 +59,14 @@ impl Tenancy {
         }
     }
 
+    /// Whether applications of any tenant may read what the machine does.
+    pub(crate) fn reads_machine(&self) -> bool {
+        match self {
+            Self::Sole(_) => false,
+            Self::Declared(directory) => directory.tenants().iter().any(|tenant| tenant.may_read_machine()),
+        }
+    }
+
     /// In which class's process a tenant is served, if that is not this one.
     pub(crate) fn class_of(&self, tenant: &str) -> Option<ClassName> {
         match self {

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Residence;
 use super::error::{Bytes, LoadFailure, Waiting};
+use super::{ModelState, Residence};
 
 /// What the ledger asks of an engine.
 pub(super) trait Kept: Clone {
@@ -194,6 +194,16 @@ impl<E: Kept> Ledger<E> {
                 }
             },
             State::Unloading | State::Loaded { .. } => Answer::Wait,
+        }
+    }
+
+    /// Whether a model is loaded.
+    pub(super) fn state(&self, index: Index) -> ModelState {
+        match self.entries.get(index).map(|entry| &entry.state) {
+            None | Some(State::Cold) => ModelState::Unloaded,
+            Some(State::Claimed | State::Loading) => ModelState::Loading,
+            Some(State::Loaded { .. }) => ModelState::Loaded,
+            Some(State::Unloading) => ModelState::Unloading,
         }
     }
 

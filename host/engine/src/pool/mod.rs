@@ -47,6 +47,19 @@ pub enum Residence {
     OnDemand,
 }
 
+/// Whether a model can be used at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelState {
+    /// It is not in memory.
+    Unloaded,
+    /// It is on its way into memory, or waits for others to be out of it.
+    Loading,
+    /// It is in memory.
+    Loaded,
+    /// It is on its way out of memory.
+    Unloading,
+}
+
 /// A model that a pool may load.
 pub struct ModelSpec {
     /// The name that it is served by.
@@ -264,6 +277,12 @@ impl PooledModel {
     #[must_use]
     pub fn limits(&self) -> Option<BackendLimits> {
         self.shared.models.get(self.index)?.limits.get().copied()
+    }
+
+    /// Whether it can be used at once.
+    #[must_use]
+    pub fn state(&self) -> ModelState {
+        self.shared.ledger().state(self.index)
     }
 
     /// A lease, if it is loaded now.

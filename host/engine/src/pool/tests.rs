@@ -383,3 +383,35 @@ async fn random_callers_get_the_right_answers_within_the_budget() {
         assert_eq!((pool.metrics().waiting.get(), pool.metrics().bytes.get()), (0, 0), "seed {seed}");
     }
 }
+
+#[tokio::test]
+async fn a_model_says_whether_it_can_be_used() {
+    let seen = Arc::default();
+    let pool = pool(PoolConfig { budget: 4, ..PoolConfig::default() }, three(&seen));
+    let (alpha, beta) = (pool.model("alpha").unwrap(), pool.model("beta").unwrap());
+    assert_eq!((alpha.state(), beta.state()), (ModelState::Unloaded, ModelState::Unloaded));
+    let (go, held) = mpsc::channel::<()>();
+    let (gate, taken) = (Arc::clone(&seen), mpsc::channel::<()>());
+    let holds = std::thread::spawn(move || {
+        let _gate = gate.gate.lock();
+        taken.0.send(()).unwrap();
+        held.recv().unwrap();
+    });
+    taken.1.recv().unwrap();
+    let waits = tokio::spawn({
+        let alpha = alpha.clone();
+        async move { alpha.acquire().await.unwrap() }
+    });
+    until(|| alpha.state() == ModelState::Loading).await;
+    assert_eq!(beta.state(), ModelState::Unloaded);
+    go.send(()).unwrap();
+    holds.join().unwrap();
+    let lease = waits.await.unwrap();
+    assert_eq!(alpha.state(), ModelState::Loaded);
+    drop(lease);
+    // It has to go for the other.
+    let lease = beta.acquire().await.unwrap();
+    assert_eq!((alpha.state(), beta.state()), (ModelState::Unloaded, ModelState::Loaded));
+    drop(lease);
+    pool.shutdown().await;
+}

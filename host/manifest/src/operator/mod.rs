@@ -292,6 +292,7 @@ fn tenant(
     source: Source<'_>,
 ) -> Result<(), Error> {
     tenant.limits = limits::read(&raw.limits, defaults.clone(), source)?;
+    tenant.reads_machine = raw.telemetry;
     tenant.models = raw.models.map(|models| models.into_iter().collect());
     if let Some(weight) = raw.weight {
         tenant.weight = self::weight(&weight, source)?;

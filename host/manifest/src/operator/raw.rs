@@ -70,6 +70,8 @@ pub(super) struct Tenant {
     pub(super) keys: Vec<Spanned<Value>>,
     pub(super) models: Option<Vec<String>>,
     #[serde(default)]
+    pub(super) telemetry: bool,
+    #[serde(default)]
     pub(super) limits: LimitTable,
 }
 

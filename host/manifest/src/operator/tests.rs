@@ -53,6 +53,7 @@ log_bytes_per_minute = "unlimited"
 
 [tenant.zoo]
 keys = ["{third}"]
+telemetry = true
 "#,
         admin = key(1),
         first = key(2),
@@ -97,6 +98,7 @@ fn a_file_is_read_whole() {
     let second: StoredKey = key(3).parse().unwrap();
     assert_eq!(acme.keys, [key(2).parse().unwrap(), second.with_expiry(Some(end))]);
     assert_eq!(acme.models, Some(BTreeSet::from(["small".to_owned()])));
+    assert!(!acme.reads_machine);
     // Its own, the file's default, and the table's.
     let expected = Limits::default()
         .with(Stock::Requests, 16)
@@ -108,6 +110,7 @@ fn a_file_is_read_whole() {
 
     let zoo = operator.roster.tenant("zoo").unwrap();
     assert_eq!((zoo.weight.get(), &zoo.models, zoo.has_places()), (1, &None, false));
+    assert!(zoo.reads_machine);
     assert_eq!(zoo.limits.get(Stock::Requests), 8);
     assert_eq!(zoo.limits.get(Ceiling::CompileTime), 60_000_000);
 }

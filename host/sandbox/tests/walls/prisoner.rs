@@ -129,6 +129,7 @@ fn machine(diary: &mut Diary) {
         diary.tried(&path, attempts::open(&path));
     }
     diary.tried("/proc/meminfo", attempts::open("/proc/meminfo"));
+    diary.tried("/proc/loadavg", attempts::open("/proc/loadavg"));
     diary.tried("/proc/version", attempts::open("/proc/version"));
 }
 

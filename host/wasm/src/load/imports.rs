@@ -28,6 +28,7 @@ const OFFERED: &[&str] = &[
     "nala:chat@0.1",
     "nala:tools@0.1",
     "nala:relay@0.1",
+    "nala:machine@0.1",
     "wasi:config@0.2.0-rc.1",
     "wasi:config@0.2.0-draft-2024-09-27",
     "wasi:logging@0.1.0-draft",

@@ -18,4 +18,5 @@ mod plain;
 mod renderer;
 mod spin_llm;
 mod steps;
+mod telemetry;
 mod tools;

@@ -11,6 +11,7 @@ mod embedding;
 mod grammar;
 mod model;
 mod step;
+mod telemetry;
 
 struct Handler;
 
@@ -96,6 +97,10 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
             "/inject" => text(out, &step::inject()),
             "/priorities" => text(out, &step::priorities(query.parse().unwrap_or(0))),
             "/pollable" => text(out, &model::pollable()),
+            "/machine" => text(out, &telemetry::machine()),
+            "/load" => text(out, &telemetry::load()),
+            "/loads" => text(out, &telemetry::loads(query.parse().unwrap_or(2))),
+            "/models" => text(out, &telemetry::models()),
             _ => drop(begin(out, 404)),
         }
     }

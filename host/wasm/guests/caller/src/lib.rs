@@ -32,7 +32,8 @@ impl wasip2::exports::http::incoming_handler::Guest for Handler {
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
         let (name, arguments) = query.split_once('&').unwrap_or((query, "{}"));
         let arguments = arguments.replace("%22", "\"").replace("%20", " ");
-        let answer = match path {
+        // Whatever route it has.
+        let answer = match path.rfind('/').map_or(path, |at| &path[at..]) {
             "/list" => registry::list_tools().into_iter().map(|tool| format!("{tool:?}\n")).collect(),
             "/call" => format!("{:?}", registry::call(name, &arguments)),
             "/events" => events(name, &arguments),
