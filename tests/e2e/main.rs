@@ -30,6 +30,7 @@ mod kubernetes;
 mod limits_table;
 mod made;
 mod mcp;
+mod mcp_client;
 mod middleware;
 mod models;
 mod prefix;

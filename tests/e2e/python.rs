@@ -220,3 +220,43 @@ fn code_that_takes_all_it_can_ends_by_its_limits_and_others_are_served() {
     let answer = call(&host, &keys[0].0, "run_python", json!({ "code": "37 * 43" }));
     assert_eq!(told(&answer), ("1591", false));
 }
+
+#[test]
+fn an_instance_is_kept_by_its_key_where_the_manifest_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path());
+    let limits = "[component.python.tool.nala.limits]";
+    let keyed = "[component.python.tool.nala]\nkeyed = { by = \"session\", idle = \"2s\", most = 2 }\n";
+    fs::write(folder.path().join("spin.toml"), MANIFEST.replace(limits, &format!("{keyed}{limits}"))).unwrap();
+    let host = Host::application(folder.path(), &[]);
+    let run = |session: &str, code: &str| {
+        let result = call(&host, "", "run_python", json!({ "code": code, "session": session }));
+        let (text, is_error) = told(&result);
+        (text.to_owned(), is_error)
+    };
+    let keep = "import builtins\nbuiltins.kept = 41";
+    assert!(!run("a", keep).1);
+    assert_eq!(run("a", "kept + 1"), ("42".to_owned(), false));
+    assert_eq!(run("a", "kept + 2"), ("43".to_owned(), false));
+    assert!(run("b", "kept").0.contains("NameError"), "another key is another instance");
+    let without = call(&host, "", "run_python", json!({ "code": "kept" }));
+    assert!(told(&without).0.contains("NameError"), "without a key nothing is kept: {without}");
+    // Each call has its own time, and one that uses it up ends the instance.
+    for _ in 0..3 {
+        assert!(!run("a", "n = 0\nfor i in range(2_000_000): n += i\nn").1, "time does not add up");
+    }
+    assert!(run("a", "while True: pass").1);
+    assert!(run("a", "kept").0.contains("NameError"), "what ran into a limit begins anew");
+    // A third one takes the place of the one that was not called for longest.
+    for session in ["a", "b", "c"] {
+        assert!(!run(session, keep).1);
+    }
+    assert_eq!(run("c", "kept"), ("41".to_owned(), false));
+    assert_eq!(run("b", "kept"), ("41".to_owned(), false));
+    assert!(run("a", "kept").0.contains("NameError"));
+    // And nobody's is kept for ever.
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(run("c", "kept").0.contains("NameError"));
+    let wrong = call(&host, "", "run_python", json!({ "code": "1", "session": 1 }));
+    assert!(told(&wrong).1 && told(&wrong).0.contains("session"), "{wrong}");
+}

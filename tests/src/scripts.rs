@@ -1,6 +1,6 @@
 //! Scripts that ask a server through official clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::host::Host;
@@ -61,13 +61,28 @@ pub fn accepts(runner: Runner, script: &str, files: &[PathBuf]) {
 /// A scenario that counts does not pass.
 #[must_use]
 pub fn conforms(url: &str, requirements: &str) -> String {
-    let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-    let mut command = Runner::Node.command(suite);
-    command.args(["server", "--url", url, "--requirements", requirements]);
+    suite(&["server", "--url", url, "--requirements", requirements], "=== SUMMARY ===")
+}
+
+/// Runs MCP's conformance suite against a client, which it starts for each scenario, and gives
+/// its summary.
+///
+/// # Panics
+/// A scenario that counts does not pass.
+#[must_use]
+pub fn conforms_as_client(client: &Path, requirements: &str) -> String {
+    let client = client.display().to_string();
+    suite(&["client", "--command", &client, "--requirements", requirements], "=== SUITE SUMMARY ===")
+}
+
+fn suite(args: &[&str], title: &str) -> String {
+    let mut command = Runner::Node.command("node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    command.args(args);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    let summary = said.split_once("=== SUMMARY ===").map_or("", |(_, summary)| summary.trim());
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // It says some of it on one and some on the other.
+    let all = format!("{errors}\n{said}");
+    let summary = all.split_once(title).map_or("", |(_, summary)| summary.trim());
     assert!(output.status.success() && !summary.is_empty(), "{command:?}: {}\n{said}{errors}", output.status);
     summary.to_owned()
 }

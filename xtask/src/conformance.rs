@@ -16,7 +16,8 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Which {
-    /// The Model Context Protocol: its official suite against `components/mcp`
+    /// The Model Context Protocol: its official suite against `components/mcp`, and against the
+    /// client of `host/mcp`
     ///
     /// Both sets of requirements, that of 2026-07-28 and that of 2025-11-25.
     Mcp,
@@ -28,13 +29,13 @@ enum Which {
 /// Set-up or build failed, or a scenario did.
 pub(crate) fn main(repo: &Repo, args: &Args) -> Result<()> {
     let test = match args.which {
-        Which::Mcp => "conformance_of_the_mcp_server",
+        Which::Mcp => "conformance_of_the_mcp",
     };
     setup::prepare(repo, Purpose::Test)?;
     crate::build::components(repo)?;
     // As for all tests, so that nothing is compiled for this alone.
     let mut build = cargo(repo.root());
-    build.args(["build", "--release", "--workspace", "--bins", "--tests"]);
+    build.args(["build", "--release", "--workspace", "--bins", "--tests", "--examples"]);
     run("building the host and its tests (takes minutes the first time)", &mut build)?;
     let mut suite = cargo(repo.root());
     suite.args(["test", "--release", "--workspace", "--test", "e2e", "--", test, "--nocapture"]);

@@ -172,6 +172,7 @@ pub fn open_pagemap() {
 fn engine(config: &RuntimeConfig, cache: Option<&Cache>) -> wasmtime::Result<Engine> {
     let mut common = Config::new();
     common.epoch_interruption(true).memory_init_cow(true).cache(cache.cloned());
+    common.max_wasm_stack(DEEPEST);
     let pooled = |pool| Engine::new(common.clone().allocation_strategy(pool));
     let mut scanned = pool(config);
     scanned.pagemap_scan(Enabled::Yes).linear_memory_keep_resident(KEPT).table_keep_resident(KEPT);
@@ -188,6 +189,10 @@ fn engine(config: &RuntimeConfig, cache: Option<&Cache>) -> wasmtime::Result<Eng
         }
     }
 }
+
+/// Bytes of a stack that a guest may use: twice what wasmtime gives. Interpreters of other
+/// languages stop their own recursion only beyond that.
+const DEEPEST: usize = 1 << 20;
 
 /// Bytes of a memory or a table that is free which stay resident: the pages of them that
 /// were written are written over. Else they are given back to the system, which costs a

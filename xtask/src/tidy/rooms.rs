@@ -48,6 +48,8 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-keyvalue", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA] },
     // How guests run is for nala-wasm, which binds the two.
     Room { name: "nala-egress", may_use: &[], must_not_know: &[WASM, LLAMA] },
+    // What a call is made for, and whose it is, is known where components are loaded.
+    Room { name: "nala-mcp", may_use: &["nala-egress"], must_not_know: &[WASM, LLAMA] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // What stands between a stranger in the process and the machine is read by
     // itself, and brings nothing along that it would have to confine.
