@@ -90,7 +90,6 @@ fn pythons_openai_has_the_servers_tools_called() {
     let folder = tempfile::tempdir().unwrap();
     let host = serve(folder.path());
     holds(&host, Runner::Python, "openai_served_tools.py");
-    holds(&host, Runner::PythonBefore, "openai_served_tools.py");
 }
 
 #[test]

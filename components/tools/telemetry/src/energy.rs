@@ -129,11 +129,7 @@ fn tell(before: &Moment, after: &Moment) -> Answer {
 
 /// Joules between two readings, of what, and how they are known: by one sensor of the whole
 /// machine, else by all of its processors, with memory where that has its own.
-fn spent(
-    before: &[EnergySensor],
-    after: &[EnergySensor],
-    seconds: f64,
-) -> Option<(f64, &'static str, &'static str)> {
+fn spent(before: &[EnergySensor], after: &[EnergySensor], seconds: f64) -> Option<(f64, &'static str, &'static str)> {
     let of = |scope: EnergyScope| {
         let sensors = || after.iter().filter(move |sensor| sensor.scope == scope);
         let sum = |is_meant: fn(&EnergyReading) -> bool, at_most: usize| {
@@ -166,7 +162,8 @@ fn spent(
 fn since(before: &EnergyReading, after: &EnergyReading, seconds: f64) -> Option<f64> {
     match (before, after) {
         (EnergyReading::Counter(before), EnergyReading::Counter(after)) => {
-            let round = || after.highest?.checked_sub(before.microjoules)?.checked_add(after.microjoules)?.checked_add(1);
+            let round =
+                || after.highest?.checked_sub(before.microjoules)?.checked_add(after.microjoules)?.checked_add(1);
             let microjoules = after.microjoules.checked_sub(before.microjoules).or_else(round)?;
             Some(microjoules as f64 / 1e6)
         }

@@ -139,9 +139,7 @@ fn text(told: &Told) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nala_sdk::telemetry::{
-        ClockRate, CpuUse, Energy, GroupCpu, LoadAverages, MemoryUse, Pressure, Temperature,
-    };
+    use nala_sdk::telemetry::{ClockRate, CpuUse, Energy, GroupCpu, LoadAverages, MemoryUse, Pressure, Temperature};
     use nala_sdk::tools::Content;
 
     use super::*;

@@ -210,7 +210,10 @@ mod tests {
             text.starts_with("a: loaded, 1 sequence running and 0 waiting, 100 of 4096 KV cells used (20 more"),
             "{text}"
         );
-        assert!(text.contains("80 tokens generated so far, now 15.0 a second and 30.0 of prompts\nb: loaded"), "{text}");
+        assert!(
+            text.contains("80 tokens generated so far, now 15.0 a second and 30.0 of prompts\nb: loaded"),
+            "{text}"
+        );
         // The same reading twice tells no rate.
         let answer = tell(&[model("a", 1000, 50)], vec![model("a", 1000, 50)], None);
         assert!(answer.structured.unwrap().contains("\"generated_per_second\":null"));
