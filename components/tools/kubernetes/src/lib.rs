@@ -4,7 +4,7 @@
 //! What may be done is decided three times: by the cluster, for the account whose
 //! credential the host adds to requests, and which this component never sees; by the
 //! host, for the API server's origin; and by the operator's words in the component's
-//! environment (see [`settings`]), without which nothing is read and nothing is changed.
+//! environment (`settings.rs` has them), without which nothing is read and nothing is changed.
 
 mod api;
 mod describe;

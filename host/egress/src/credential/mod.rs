@@ -88,7 +88,7 @@ pub enum Unusable {
     /// There is nothing in it.
     #[error("is empty")]
     Empty,
-    /// It is longer than [`file::MOST`].
+    /// It is longer than servers take.
     #[error("has more than {most} bytes", most = file::MOST)]
     TooLong,
     /// It has a character that is none of those that a header carries unchanged.

@@ -116,17 +116,6 @@ async fn a_server_is_not_asked_to_send_it_back() {
 }
 
 #[tokio::test]
-async fn redirects_are_answers_and_take_nothing_along() {
-    let server = Server::echo().await;
-    let token = Token::new("t0ken");
-    let bench = bench(&[]);
-    let with = bench.egress(&["http://127.0.0.1:*"]).with_credentials([token.bearer(&server.url(""), None)]);
-    let response = get(&with, &server.url("/redirect")).await.unwrap();
-    assert_eq!(response.status(), 302);
-    assert!(!format!("{response:?}").contains("t0ken"));
-}
-
-#[tokio::test]
 async fn a_token_that_is_renewed_is_shown_at_once_and_one_that_is_gone_is_an_error() {
     let server = Server::echo().await;
     let token = Token::new("first");
