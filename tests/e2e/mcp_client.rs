@@ -103,7 +103,7 @@ fn tools_of_servers_elsewhere_are_tools() {
     there(theirs.path());
     let server = Host::application(theirs.path(), &[]);
     here(ours.path(), &server.url("/mcp"), theirs.path());
-    let host = Host::application(ours.path(), &[]);
+    let host = server.beside(ours.path());
     let listed = ask(&host, "tools/list", json!({}));
     let names: Vec<&str> = listed["result"]["tools"]
         .as_array()

@@ -39,7 +39,8 @@ impl Drop for Turn {
 /// A host that serves. Killed when dropped.
 pub struct Host {
     child: Child,
-    _turn: Turn,
+    /// None: it serves beside another one.
+    _turn: Option<Turn>,
     /// `127.0.0.1:PORT`
     pub address: String,
     /// The same of the operator's listener.
@@ -89,12 +90,26 @@ impl Host {
 
     /// The same for a command of the caller's making.
     pub fn launch(command: &mut Command) -> Result<Self, Refused> {
+        Self::launch_in(command, Some(Turn::take()))
+    }
+
+    /// An application without a model, which computes little and so can be served beside
+    /// this one.
+    pub fn beside(&self, folder: &Path) -> Self {
+        let mut command = Command::new(paths::host_binary());
+        command.arg("up").arg(folder.join("spin.toml")).arg("--cache-dir").arg(paths::cache());
+        match Self::launch_in(&mut command, None) {
+            Ok(host) => host,
+            Err(refused) => panic!("nala-host ended with {}:\n{}", refused.status, refused.stderr),
+        }
+    }
+
+    fn launch_in(command: &mut Command, turn: Option<Turn>) -> Result<Self, Refused> {
         command
             .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let turn = Turn::take();
         let mut child = command.spawn().expect("nala-host starts");
         let log = Arc::new(Mutex::new(String::new()));
         let lines = collect(&mut child, &log);

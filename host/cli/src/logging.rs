@@ -13,6 +13,10 @@ use crate::console::Console;
 pub(crate) fn start(args: &LogArgs, console: Console) {
     // The level was checked when the command line was read.
     let filter = EnvFilter::try_new(&args.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = match args.level.contains(PROTOCOL) {
+        true => filter,
+        false => QUIET.parse().into_iter().fold(filter, EnvFilter::add_directive),
+    };
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // It would tell of a failed write on standard error, where a failed
@@ -44,6 +48,11 @@ impl<W: Write> Write for Lossy<W> {
         Ok(())
     }
 }
+
+/// What speaks the Model Context Protocol to servers elsewhere, and tells of each connection
+/// as it goes; what comes of it, the host tells itself.
+const PROTOCOL: &str = "rmcp";
+const QUIET: &str = "rmcp=off";
 
 /// Checks `--log-level`. [`EnvFilter`] takes any word for the name of a module,
 /// so that a misspelt level would silence the log without a word.
