@@ -80,7 +80,7 @@ async fn over_http(remote: &Remote, egress: &Egress, bounds: Bounds, client: Cli
         .max_sse_event_size(bounds.message)
         .max_json_response_size(bounds.message)
         .reinit_on_expired_session(true);
-    let (is_asked, stream) = (client.handler.is_asked(), http.clone());
+    let stream = http.clone();
     let connected = match &remote.access {
         Access::None => client.speak(http, config).await,
         Access::Token(token) => client.speak(http, config.auth_header(token.clone())).await,
@@ -94,16 +94,17 @@ async fn over_http(remote: &Remote, egress: &Egress, bounds: Bounds, client: Cli
         }
     };
     let service = connected?;
-    // Questions of older versions come by a stream of their own.
+    // In older versions questions come by a stream of their own. Beside what is asked first, it
+    // could be taken for that being asked for again.
     let is_old = service.peer_info().is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28);
-    if is_asked && is_old {
+    if is_old {
         let _none = tokio::time::timeout(LISTENING, stream.listening()).await;
     }
     Ok(service)
 }
 
 /// How long a server may take to say whether it has a stream of its own.
-const LISTENING: Duration = Duration::from_secs(2);
+const LISTENING: Duration = Duration::from_millis(500);
 
 /// The newest version without a handshake first; whoever says that it does not know it is
 /// asked as before.

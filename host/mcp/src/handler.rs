@@ -43,11 +43,6 @@ impl Handler {
         Self { abilities, shared: Arc::default() }
     }
 
-    /// Whether the server may ask something.
-    pub(crate) fn is_asked(&self) -> bool {
-        !self.abilities.is_empty()
-    }
-
     /// Whether the tools were listed over this connection.
     pub(crate) fn knows_tools(&self) -> bool {
         self.shared.knows_tools.load(Ordering::Acquire)

@@ -411,7 +411,7 @@ impl OAuthHttpClient for Http {
                 OAuthHttpRedirectPolicy::Follow => REDIRECTS,
                 _ => 0,
             };
-            Ok(tokio::time::timeout(within, this.fetch(asked.request, follow)).await??)
+            tokio::time::timeout(within, this.fetch(asked.request, follow)).await?
         })
     }
 }

@@ -138,9 +138,7 @@ impl Pipe {
 /// # Errors
 /// Standard input is not what [`Keeper::spawn`] makes it.
 pub fn keep() -> io::Result<()> {
-    let stdin = io::stdin();
-    let mut host = UnixStream::from(stdin.as_fd().try_clone_to_owned()?);
-    drop(stdin);
+    let mut host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let programs = programs(&mut host)?;
     let mut started = Vec::new();
     let result = serve(&mut host, &programs, &mut started);
