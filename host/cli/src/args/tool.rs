@@ -79,7 +79,7 @@ pub(crate) struct ToolSourceArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) variable: Vec<(String, String)>,
 
-    /// The operator's file, for what it says in [egress]; see docs/egress.md
+    /// The operator's file, for what it says under `egress`; see docs/egress.md
     #[arg(long, value_name = "NALA.TOML", env = "NALA_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 
