@@ -10,7 +10,7 @@
 //!
 //! **Tools of type `mcp` are the server's.** They are those that the manifest grants to this
 //! component (`request/served.rs`). The model calls them turn after turn in one session
-//! ([`begin_served`](crate::begin::begin_served)), and the answer has what came of it as
+//! (`begin_served`), and the answer has what came of it as
 //! items of its own.
 //!
 //! **Nothing is stored.** `store` is accepted and answered with `"store": false`;
