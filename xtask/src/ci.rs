@@ -12,7 +12,7 @@ use crate::{fuzz, test, tidy};
 
 /// How long each fuzz target runs, in seconds: enough to find what is broken at
 /// the surface.
-const FUZZING: u32 = 10;
+const FUZZING: u32 = 5;
 
 /// Runs the verb. The quick checks come first.
 ///
