@@ -43,4 +43,5 @@ mod soak;
 mod structured;
 mod telemetry;
 mod tenants;
+mod tokens;
 mod tools;

@@ -122,6 +122,9 @@ pub(crate) struct Front {
 impl Handler for Front {
     async fn handle(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, HostError> {
         let (mut parts, body) = request.into_parts();
+        if let Some(metadata) = self.tenancy.metadata(&parts) {
+            return Ok(metadata);
+        }
         let identified = match self.tenancy.identify(&parts) {
             Ok(identified) => identified,
             // A browser asks before it sends the key (Fetch standard, "CORS-preflight
@@ -156,7 +159,8 @@ impl Handler for Front {
     }
 
     fn present(&self, asked: &Asked, error: HostError) -> Response<ResponseBody> {
-        envelope::present(asked, error)
+        let challenge = self.tenancy.challenge(asked.uri.path(), &error);
+        envelope::present(asked, error, challenge)
     }
 }
 
@@ -209,7 +213,10 @@ impl Handler for Late {
     }
 
     fn present(&self, asked: &Asked, error: HostError) -> Response<ResponseBody> {
-        envelope::present(asked, error)
+        match self.front() {
+            Some(front) => front.present(asked, error),
+            None => envelope::present(asked, error, None),
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use nala_http::{Asked, HostError, ResponseBody};
 /// Where Anthropic's API begins.
 const ANTHROPIC: &str = "/v1/messages";
 
-/// An error as the clients of the API read it that stands under the path.
-pub(crate) fn present(asked: &Asked, error: HostError) -> Response<ResponseBody> {
+/// An error as the clients of the API read it that stands under the path. `challenge` says
+/// how to get in where more than a key will do.
+pub(crate) fn present(asked: &Asked, error: HostError, challenge: Option<HeaderValue>) -> Response<ResponseBody> {
     let status = error.status();
     let mut response = match is_anthropic(asked.uri.path()) {
         true => {
@@ -18,13 +19,17 @@ pub(crate) fn present(asked: &Asked, error: HostError) -> Response<ResponseBody>
         false => error.into_response(),
     };
     let headers = response.headers_mut();
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    let plain = (status == StatusCode::UNAUTHORIZED).then_some(HeaderValue::from_static("Bearer"));
+    if let Some(challenge) = challenge.or(plain) {
+        headers.insert(WWW_AUTHENTICATE, challenge);
     }
     if asked.by_page {
         // Without it a page learns of any error only that there was one.
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("retry-after, x-request-id"));
+        headers.insert(
+            ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("retry-after, www-authenticate, x-request-id"),
+        );
     }
     response
 }
@@ -59,7 +64,7 @@ mod tests {
     async fn shown(path: &str, by_page: bool, status: u16) -> (http::HeaderMap, serde_json::Value) {
         let asked = Asked { uri: path.parse().unwrap(), by_page };
         let error = HostError::new(StatusCode::from_u16(status).unwrap(), "code", "A text.");
-        let (head, body) = present(&asked, error).into_parts();
+        let (head, body) = present(&asked, error, None).into_parts();
         assert_eq!(head.status.as_u16(), status);
         (head.headers, serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap())
     }

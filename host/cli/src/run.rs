@@ -17,7 +17,7 @@ use crate::fetching;
 use crate::ready::Sample;
 use crate::serve::{self, Prepared, Preparing};
 use crate::tenancy::Opened;
-use crate::wall::{self, Connect, Needs, Sensors};
+use crate::wall::{self, Needs, Sensors};
 
 /// Runs the verb.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn main(args: &RunArgs, console: Console) -> anyhow::Result<()> {
     let serve = classes::settings(&args.serve, &opened);
     opened.keepers = Keepers::start(&opened.classes, &opened.withheld)?;
     let read = vec![component.path.clone()];
-    let needs = Needs { read, write: Vec::new(), reach: Connect::None, sensors: Sensors::GivenUp };
+    let needs = Needs { read, write: Vec::new(), reach: opened.reach(), sensors: Sensors::GivenUp };
     wall::raise(&serve, &opened, &needs, console)?;
     serve::serve(&serve, opened, console, move |preparing| prepare(preparing, component))
 }

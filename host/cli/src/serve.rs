@@ -89,6 +89,8 @@ where
     };
     let Entrances { server, admin, mut signals, place } = Entrances::open(doors, &args.http).await?;
     let classes = Classes::follow(keepers)?;
+    // Before a model is loaded, so that they are there when the first request comes.
+    let issuers = tenancy.follow_issuers(&outside)?;
     let readiness = Readiness::new(Phase::Starting);
     let metrics = HttpMetrics::default();
     let server = server.with_metrics(metrics.clone()).with_readiness(readiness.clone());
@@ -158,6 +160,9 @@ where
     if let Some(following) = following {
         following.stop().await;
     }
+    if let Some(issuers) = issuers {
+        issuers.abort();
+    }
     if let Some(watching) = watching {
         // A build is told to end; what is compiled is not waited for.
         let _late = tokio::time::timeout(GRACE, watching).await;
@@ -189,7 +194,7 @@ async fn deployments(
     preparing: Arc<Preparing>,
     models: &ModelPool,
 ) -> anyhow::Result<Option<Arc<Deployments>>> {
-    let (Tenancy::Declared(directory), Some(folder)) = (tenancy, state) else { return Ok(None) };
+    let (Tenancy::Declared(directory, _), Some(folder)) = (tenancy, state) else { return Ok(None) };
     let (directory, models) = (Arc::clone(directory), models.clone());
     let open = move || Deployments::open(&folder, directory, preparing, models);
     let opened = tokio::task::spawn_blocking(open).await.context("loading ended unexpectedly")??;

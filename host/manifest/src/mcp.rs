@@ -69,15 +69,13 @@ pub enum McpAccess {
         client_secret: Template,
         /// What is asked for.
         scopes: Vec<String>,
-        /// Where its authorization server may be, as `allowed_outbound_hosts` has it.
+        /// Where its authorization server may be besides the server's own origin, as
+        /// `allowed_outbound_hosts` has it: whoever the server names is sent the secret.
         hosts: Vec<String>,
     },
     /// `oauth = "login"`: somebody logs in, by `nala-host mcp login`.
     Login,
 }
-
-/// Where the authorization server of a server may be, if nothing is said of it.
-const ANYWHERE: &str = "https://*";
 
 /// Reads the servers of an application.
 pub(crate) fn read(node: Option<Node<'_>>, declared: &Declared<'_>, base: &Path) -> BTreeMap<String, McpServer> {
@@ -174,7 +172,7 @@ fn oauth_of(node: Node<'_>, declared: &Declared<'_>) -> Option<McpAccess> {
     let client_secret = table.need("client_secret", HELP).and_then(|node| variables::template(node, declared));
     let owned = |texts: Vec<(&str, Node<'_>)>| texts.into_iter().map(|(text, _)| text.to_owned()).collect();
     let scopes = table.get("scopes").and_then(Node::texts).map(owned).unwrap_or_default();
-    let hosts = table.get("hosts").and_then(Node::texts).map_or_else(|| vec![ANYWHERE.to_owned()], owned);
+    let hosts = table.get("hosts").and_then(Node::texts).map(owned).unwrap_or_default();
     table.close();
     Some(McpAccess::Client { client_id: client_id?, client_secret: client_secret?, scopes, hosts })
 }

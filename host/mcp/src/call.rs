@@ -25,6 +25,9 @@ pub struct Asked {
     pub within: Duration,
 }
 
+/// How long it may take to tell a server that a call was given up.
+const TELLING: Duration = Duration::from_secs(5);
+
 /// How often a call may ask back: a server that asks for ever is ended.
 const ROUNDS: usize = 16;
 
@@ -80,8 +83,8 @@ impl Drop for Abandoned {
         let peer = self.peer.clone();
         tokio::spawn(async move {
             let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for it".to_owned()));
-            // A server that is gone need not be told.
-            let _gone = peer.notify_cancelled(params).await;
+            // A server that is gone need not be told, and one that does not listen cannot be.
+            let _gone = tokio::time::timeout(TELLING, peer.notify_cancelled(params)).await;
         });
     }
 }

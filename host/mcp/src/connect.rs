@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nala_egress::Egress;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
+use rmcp::service::{ClientCacheConfig, ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
 use rmcp::transport::IntoTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::auth::AuthClient;
@@ -135,7 +135,11 @@ impl Client {
         E: std::error::Error + Send + Sync + 'static,
     {
         let serving = self.handler.serve_with_lifecycle(transport, self.lifecycle);
-        serving.await.map_err(|error| ServerError::of_start(&error))
+        let service = serving.await.map_err(|error| ServerError::of_start(&error))?;
+        // What a server says is kept by whoever asks, within bounds; kept for as long as the
+        // server likes it would grow, and hide that tools have changed.
+        service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
+        Ok(service)
     }
 }
 

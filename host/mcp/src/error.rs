@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nala_egress::EgressError;
+use nala_egress::{Denial, EgressError};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use thiserror::Error;
@@ -111,6 +111,14 @@ pub(crate) fn wanted(challenge: &str) -> Option<String> {
         None => rest.split([',', ' ']).next(),
     };
     text.filter(|text| !text.is_empty()).map(|text| text.chars().filter(|sign| !sign.is_control()).take(200).collect())
+}
+
+/// Where a request was to go that is not allowed, if that is what an error comes from.
+pub(crate) fn denied(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    match causes(error).find_map(|cause| cause.downcast_ref::<EgressError>()) {
+        Some(EgressError::Denied(Denial::Host { origin })) => Some(origin.clone()),
+        _ => None,
+    }
 }
 
 /// What an error says, with the cause that says most about it.

@@ -1,7 +1,7 @@
 //! What a server says by itself, and to whom it is said.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::ClientHandler;
@@ -33,8 +33,29 @@ struct Shared {
     alone: Mutex<Option<Arc<dyn Hear>>>,
     /// Told when the server has other tools.
     changed: Arc<Notify>,
-    /// Whether the connection has listed the tools.
+    /// How many tools were listed over the connection: rmcp keeps what it knows of each.
+    listed: AtomicUsize,
+    /// Whether they were.
     knows_tools: AtomicBool,
+    /// Held while something is asked: a call is asked one thing at a time.
+    asking: tokio::sync::Mutex<()>,
+    /// What is asked or waits to be.
+    asked: AtomicUsize,
+}
+
+/// How many questions of a server may wait.
+const MOST_ASKED: usize = 16;
+
+/// How many tools may be listed over a connection before it is given up.
+const MOST_LISTED: usize = 8192;
+
+/// A question that waits, while it does.
+struct Waiting<'s>(&'s AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Handler {
@@ -48,9 +69,15 @@ impl Handler {
         self.shared.knows_tools.load(Ordering::Acquire)
     }
 
-    /// Notes that they were.
-    pub(crate) fn note_tools(&self) {
+    /// Notes that a page of them was.
+    pub(crate) fn note_tools(&self, count: usize) {
+        self.shared.listed.fetch_add(count, Ordering::AcqRel);
         self.shared.knows_tools.store(true, Ordering::Release);
+    }
+
+    /// Whether so many were listed over the connection that it should not be used again.
+    pub(crate) fn has_heard_enough(&self) -> bool {
+        self.shared.listed.load(Ordering::Acquire) > MOST_LISTED
     }
 
     /// Told when the server has other tools.
@@ -70,7 +97,29 @@ impl Handler {
     }
 
     /// Asks the call that has the connection to itself.
-    async fn ask<Q: Serialize, A: DeserializeOwned>(&self, inquiry: Inquiry, params: &Q) -> Result<A, ErrorData> {
+    async fn ask<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        inquiry: Inquiry,
+        params: &Q,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<A, ErrorData> {
+        let waiting = Waiting(&self.shared.asked);
+        if self.shared.asked.fetch_add(1, Ordering::AcqRel) >= MOST_ASKED {
+            return Err(ErrorData::invalid_request(format!("{MOST_ASKED} questions wait already"), None));
+        }
+        let asking = async {
+            let _alone = self.shared.asking.lock().await;
+            self.ask_now(inquiry, params).await
+        };
+        let reply = tokio::select! {
+            reply = asking => reply,
+            () = context.ct.cancelled() => Err(ErrorData::invalid_request("the question was taken back", None)),
+        };
+        drop(waiting);
+        reply
+    }
+
+    async fn ask_now<Q: Serialize, A: DeserializeOwned>(&self, inquiry: Inquiry, params: &Q) -> Result<A, ErrorData> {
         let nobody = || ErrorData::invalid_request("nobody can be asked", None);
         let hear = lock(&self.shared.alone).clone().ok_or_else(nobody)?;
         let params =
@@ -136,21 +185,21 @@ impl ClientHandler for Handler {
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.ask(Inquiry::Sampling, &params).await
+        self.ask(Inquiry::Sampling, &params, &context).await
     }
 
-    async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        self.ask(Inquiry::Roots, &serde_json::json!({})).await
+    async fn list_roots(&self, context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        self.ask(Inquiry::Roots, &serde_json::json!({}), &context).await
     }
 
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        self.ask(Inquiry::Elicitation, &params).await
+        self.ask(Inquiry::Elicitation, &params, &context).await
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt};
@@ -64,11 +64,41 @@ pub(crate) struct Http {
     egress: Egress,
     /// Whether the server has said whether it has a stream of its own.
     listened: Arc<watch::Sender<bool>>,
+    /// How soon a stream may be asked for again.
+    pace: Arc<Mutex<Pace>>,
+}
+
+/// How often a server can have its streams asked for: it says when they end, and how soon
+/// they are to be asked for after that.
+#[derive(Debug, Default)]
+struct Pace {
+    last: Option<Instant>,
+    /// Those in a row that came soon after another.
+    soon: u32,
+}
+
+/// So many may come soon after another.
+const AT_ONCE: u32 = 8;
+/// How long after another one comes no more soon, and how long it is waited at most.
+const SOON: Duration = Duration::from_secs(60);
+
+impl Pace {
+    /// How long to wait before one is asked for at a time.
+    fn next(&mut self, now: Instant) -> Duration {
+        let is_soon = self.last.is_some_and(|last| now.saturating_duration_since(last) < SOON);
+        self.soon = if is_soon { self.soon.saturating_add(1) } else { 0 };
+        let wait = match self.soon.checked_sub(AT_ONCE) {
+            None => Duration::ZERO,
+            Some(over) => Duration::from_secs(1 << over.min(6)).min(SOON),
+        };
+        self.last = Some(now + wait);
+        wait
+    }
 }
 
 impl Http {
     pub(crate) fn new(egress: Egress) -> Self {
-        Self { egress, listened: Arc::new(watch::Sender::new(false)) }
+        Self { egress, listened: Arc::new(watch::Sender::new(false)), pace: Arc::default() }
     }
 
     /// Waits until there is a stream for what the server says by itself, or there is to be
@@ -125,8 +155,7 @@ fn secret(token: &str) -> HeaderValue {
     value
 }
 
-/// Waits as long as the call that it is for: that has a limit of its own. A stream may be
-/// silent for long.
+/// As long as the operator's own for all that goes out; a call has a limit of its own.
 fn patient() -> Timeouts {
     Timeouts::UNSET
 }
@@ -209,6 +238,8 @@ impl StreamableHttpClient for Http {
         if let Some(last) = last_event_id {
             writing.0 = writing.0.header(LAST_EVENT, last);
         }
+        let wait = self.pace.lock().unwrap_or_else(PoisonError::into_inner).next(Instant::now());
+        tokio::time::sleep(wait).await;
         let response = self.send(writing.with(Vec::new()).map_err(failed)?, patient()).await;
         self.listened.send_replace(true);
         let response = response.map_err(failed)?;
@@ -365,7 +396,7 @@ async fn whole(body: ResponseBody, most: usize) -> Result<Bytes, Failed> {
 
 /// The events of a body, none of which is longer than allowed.
 fn events(body: ResponseBody, most: usize) -> BoxStream<'static, Result<Sse, sse_stream::Error>> {
-    let mut length = EventLength { most, now: 0, line: 0 };
+    let mut length = EventLength { most, ..EventLength::default() };
     let bytes = body.into_data_stream().map(move |part| {
         let part = part.map_err(HttpError::from)?;
         match length.add(&part) {
@@ -376,25 +407,37 @@ fn events(body: ResponseBody, most: usize) -> BoxStream<'static, Result<Sse, sse
     SseStream::from_bytes_stream(bytes).boxed()
 }
 
-/// How long an event is so far. It ends with an empty line.
+/// How long an event is so far. It ends with an empty line; comments, which begin with a
+/// colon, are none of it. A line ends with LF, CR or both (HTML standard, "Parsing an event
+/// stream").
+#[derive(Default)]
 struct EventLength {
     most: usize,
     now: usize,
     /// Of its last line.
     line: usize,
+    is_comment: bool,
+    is_after_cr: bool,
 }
 
 impl EventLength {
     /// Whether it is not too long.
     fn add(&mut self, part: &[u8]) -> bool {
         for byte in part {
+            let is_second_half = std::mem::replace(&mut self.is_after_cr, *byte == b'\r') && *byte == b'\n';
             match byte {
-                b'\n' if self.line == 0 => self.now = 0,
-                b'\n' => (self.now, self.line) = (self.now + 1, 0),
-                b'\r' => {}
-                _ => (self.now, self.line) = (self.now + 1, self.line + 1),
+                b'\n' if is_second_half => {}
+                b'\n' | b'\r' => {
+                    let of_event = if self.is_comment { 0 } else { self.line };
+                    self.now = if self.line == 0 { 0 } else { self.now + of_event + 1 };
+                    self.line = 0;
+                }
+                _ => {
+                    self.is_comment = if self.line == 0 { *byte == b':' } else { self.is_comment };
+                    self.line += 1;
+                }
             }
-            if self.now > self.most {
+            if self.now + self.line > self.most {
                 return false;
             }
         }
@@ -450,7 +493,7 @@ mod tests {
 
     #[test]
     fn long_events_are_noticed_and_many_short_ones_are_not() {
-        let mut length = EventLength { most: 16, now: 0, line: 0 };
+        let mut length = EventLength { most: 16, ..EventLength::default() };
         for _ in 0..1000 {
             assert!(length.add(b"data: aaaa\r\n\r\n") && length.add(b"data: b\n\n"));
         }

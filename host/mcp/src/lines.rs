@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,9 @@ const MOST: usize = 64;
 /// Connections of one tenant to it.
 const MOST_OF_TENANT: usize = 8;
 
+/// Calls in a row that nothing comes of before a connection is taken for stuck.
+const MOST_LATE: usize = 3;
+
 /// After so long without a call a connection ends.
 pub(crate) const IDLE: Duration = Duration::from_secs(300);
 
@@ -26,6 +29,8 @@ pub(crate) const IDLE: Duration = Duration::from_secs(300);
 pub(crate) struct Line {
     service: Service,
     since: Mutex<Instant>,
+    /// Calls in a row that were given up; one that is answered begins anew.
+    late: AtomicUsize,
     _room: OwnedSemaphorePermit,
 }
 
@@ -40,7 +45,9 @@ impl Deref for Line {
 impl Line {
     /// Whether it can be used for another call.
     fn is_good(&self) -> bool {
-        !self.service.is_closed() && !self.service.peer().is_transport_closed()
+        let is_stuck = self.late.load(Ordering::Acquire) >= MOST_LATE;
+        let is_open = !self.service.is_closed() && !self.service.peer().is_transport_closed();
+        is_open && !is_stuck && !self.service.service().has_heard_enough()
     }
 
     fn touch(&self) {
@@ -98,15 +105,20 @@ impl Lines {
     /// The one that calls share which are asked nothing.
     pub(crate) async fn shared(self: &Arc<Self>, tenant: &Arc<str>, way: &Way) -> Result<Arc<Line>, ServerError> {
         let slot = Arc::clone(&self.lock().entry(Arc::clone(tenant)).or_default().shared);
-        let mut slot = slot.lock().await;
+        let mut slot = slot.lock_owned().await;
         if let Some(line) = slot.as_ref().filter(|line| line.is_good()) {
             line.touch();
             return Ok(Arc::clone(line));
         }
         *slot = None;
-        let line = self.open(way, Abilities::default()).await?;
-        *slot = Some(Arc::clone(&line));
-        Ok(line)
+        // It goes on if whoever asks has no more time: the next one has it then.
+        let (lines, way) = (Arc::clone(self), way.clone());
+        let opening = tokio::spawn(async move {
+            let line = lines.open(&way, Abilities::default()).await?;
+            *slot = Some(Arc::clone(&line));
+            Ok(line)
+        });
+        opening.await.unwrap_or_else(|_| Err(ServerError::Unreachable("the host is ending".to_owned())))
     }
 
     async fn own_line(
@@ -120,6 +132,10 @@ impl Lines {
             let own = all.entry(Arc::clone(tenant)).or_default();
             own.free.retain(|(_, line)| line.is_good());
             let found = own.free.iter().position(|(of, _)| *of == abilities).map(|at| own.free.swap_remove(at).1);
+            // One that is for other questions gives way.
+            if found.is_none() && own.taken + own.free.len() >= MOST_OF_TENANT && !own.free.is_empty() {
+                own.free.remove(0);
+            }
             if found.is_none() && own.taken >= MOST_OF_TENANT {
                 return Err(ServerError::Busy(format!(
                     "{MOST_OF_TENANT} calls that can be asked go on already; try again later"
@@ -145,7 +161,8 @@ impl Lines {
             Arc::clone(&self.room).try_acquire_owned().map_err(|_| busy())
         })?;
         let service = way.connect(Handler::new(abilities)).await?;
-        let line = Arc::new(Line { service, since: Mutex::new(Instant::now()), _room: room });
+        let (since, late) = (Mutex::new(Instant::now()), AtomicUsize::new(0));
+        let line = Arc::new(Line { service, since, late, _room: room });
         if !self.is_watched.swap(true, Ordering::AcqRel) {
             tokio::spawn(end_when_idle(Arc::downgrade(self)));
         }
@@ -195,10 +212,24 @@ pub(crate) struct Taken {
 impl Taken {
     /// Gives it back, for another call.
     pub(crate) fn give_back(self) {
+        self.line.late.store(0, Ordering::Release);
         self.line.touch();
         if let Some(own) = self.own {
             own.give_back();
         }
+    }
+
+    /// Gives it back after a call that was given up.
+    pub(crate) fn give_back_late(self) {
+        self.line.late.fetch_add(1, Ordering::AcqRel);
+        if let Some(own) = self.own {
+            own.give_back();
+        }
+    }
+
+    /// Has no other call use it.
+    pub(crate) fn end(self) {
+        self.line.late.store(MOST_LATE, Ordering::Release);
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) async fn by_credentials(url: &Url, grant: &Grant, http: Http) -> Resu
         resource: Some(url.to_string()),
     };
     let mut state = OAuthState::new_with_oauth_http_client(url.as_str(), Arc::new(http)).await.map_err(refused)?;
-    state.authenticate_client_credentials(config).await.map_err(refused)?;
+    state.authenticate_client_credentials(config).await.map_err(refused_elsewhere)?;
     state.into_authorization_manager().ok_or_else(|| ServerError::Wrong("no token came of it".to_owned()))
 }
 
@@ -49,6 +49,16 @@ pub(crate) async fn by_tokens(
         Ok(true) => Ok(manager),
         Ok(false) => Err(ServerError::Unauthorized { scope: None, challenge: None }),
         Err(error) => Err(refused(error)),
+    }
+}
+
+/// The same, where the secret is sent to nobody whom the manifest does not name.
+fn refused_elsewhere(error: AuthError) -> ServerError {
+    match crate::error::denied(&error) {
+        Some(origin) => ServerError::Unreachable(format!(
+            "the client's secret would be sent to {origin}: add \"{origin}\" to `hosts` of its `oauth` if it may be"
+        )),
+        None => refused(error),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nala_egress::Egress;
 use rmcp::model::{CallToolResult, PaginatedRequestParams, SubscriptionFilter, Tool};
+use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::ask::{Abilities, Hear};
@@ -27,8 +28,13 @@ const MOST_PAGES: usize = 64;
 const LISTING: Duration = Duration::from_secs(30);
 /// After so long the tools are asked for again, unasked.
 const AGAIN: Duration = Duration::from_secs(600);
-/// How soon after a failure a server is tried again, at first and at the longest.
+/// How soon a server is asked again, at first and at the longest: twice as late each time
+/// that it fails, ends, or says that its tools are others, before it was quiet for a while.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// How long that is.
+const QUIET: Duration = Duration::from_secs(60);
+/// How soon a subscription that has ended is asked for again.
+const RESUBSCRIBE: Duration = Duration::from_secs(30);
 /// How often it is looked whether a connection is still there.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -113,17 +119,17 @@ impl Server {
     }
 
     /// Asks it for its tools, and goes on to do so whenever they may have changed, until
-    /// this server is dropped.
+    /// this server is dropped. Nobody need wait for it: it goes on when the future is
+    /// dropped.
     ///
     /// # Errors
     /// They cannot be had now. It is tried again.
     pub async fn start(self: &Arc<Self>, who: Who) -> Result<(), ServerError> {
-        let (line, result) = match self.list(&who).await {
-            Ok(line) => (Some(line), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        tokio::spawn(follow(Arc::downgrade(self), self.ended.clone(), who, line));
-        result
+        let (told, first) = oneshot::channel();
+        // Begun before it is waited for, by somebody who may have less patience than the
+        // server takes to start.
+        tokio::spawn(follow(Arc::downgrade(self), self.ended.clone(), who, told));
+        first.await.unwrap_or_else(|_| Err(ServerError::Unreachable("it is not asked any more".to_owned())))
     }
 
     /// Calls a tool. `hear` is told how far it has got, and asked what it may be asked.
@@ -153,8 +159,12 @@ impl Server {
             Err(ServerError::Late(_)) => abilities.is_empty(),
             Err(error) => !error.ends_connection(),
         };
-        if is_usable {
-            line.give_back();
+        match (is_usable, &result) {
+            (true, Ok(_)) => line.give_back(),
+            // Nothing comes of it for too long, or for too many.
+            (true, Err(ServerError::Late(_))) => line.give_back_late(),
+            (true, Err(_)) => line.give_back(),
+            (false, _) => line.end(),
         }
         result
     }
@@ -164,7 +174,6 @@ impl Server {
             return Ok(());
         }
         list(line).await?;
-        line.service().note_tools();
         Ok(())
     }
 
@@ -176,24 +185,16 @@ impl Server {
 
     /// Asks for the tools over a connection.
     async fn renew(&self, line: &Line) -> Result<(), ServerError> {
-        let found = list(line).await?;
-        line.service().note_tools();
-        let mut tools = BTreeMap::new();
-        for tool in found {
-            if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(&*tool.name)) {
-                continue;
-            }
-            match fault(&tool) {
-                Some(fault) => {
-                    tracing::warn!(server = self.name, tool = %shortened(&tool.name), "a tool is left out: {fault}");
-                }
-                None if tools.len() >= MOST_TOOLS => {
-                    tracing::warn!(server = self.name, "only the first {MOST_TOOLS} tools are used");
-                    break;
-                }
-                None => drop(tools.insert(tool.name.to_string(), tool)),
-            }
+        let listed = list(line).await?;
+        for (tool, fault) in &listed.left_out {
+            tracing::warn!(server = self.name, tool, "a tool is left out: {fault}");
         }
+        if listed.is_cut {
+            tracing::warn!(server = self.name, "only the first {MOST_TOOLS} tools are used");
+        }
+        let is_allowed = |tool: &Tool| self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&*tool.name));
+        let tools = listed.tools.into_iter().filter(is_allowed).map(|tool| (tool.name.to_string(), tool));
+        let tools: BTreeMap<String, Tool> = tools.collect();
         for missing in self.allowed.iter().flatten().filter(|name| !tools.contains_key(*name)) {
             tracing::warn!(server = self.name, tool = missing, "the server has no such tool");
         }
@@ -206,20 +207,52 @@ impl Server {
     }
 }
 
-/// All tools of a server.
-async fn list(service: &crate::connect::Service) -> Result<Vec<Tool>, ServerError> {
+/// The tools of a server that can be offered.
+#[derive(Default)]
+struct Listed {
+    tools: Vec<Tool>,
+    /// Some that cannot, and why not.
+    left_out: Vec<(String, String)>,
+    /// Whether there are more than are used.
+    is_cut: bool,
+}
+
+impl Listed {
+    /// Takes what can be offered of a page. No more is held of a list than this, however
+    /// long a server makes it.
+    fn add(&mut self, page: Vec<Tool>) {
+        for tool in page {
+            match fault(&tool) {
+                Some(fault) if self.left_out.len() < MOST_TOLD => {
+                    self.left_out.push((shortened(&tool.name), fault));
+                }
+                Some(_) => {}
+                None if self.tools.len() >= MOST_TOOLS => self.is_cut = true,
+                None => self.tools.push(tool),
+            }
+        }
+    }
+}
+
+/// How many tools that are left out are named in the log.
+const MOST_TOLD: usize = 8;
+
+/// Asks for all tools over a connection.
+async fn list(service: &crate::connect::Service) -> Result<Listed, ServerError> {
     let listing = async {
-        let (mut tools, mut cursor) = (Vec::new(), None);
+        let (mut listed, mut cursor) = (Listed::default(), None);
         for _ in 0..MOST_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = service.list_tools(Some(page)).await.map_err(ServerError::of_request)?;
-            tools.extend(page.tools);
+            service.service().note_tools(page.tools.len());
+            listed.add(page.tools);
             match page.next_cursor {
-                Some(next) if tools.len() <= MOST_TOOLS => cursor = Some(next),
-                _ => return Ok(tools),
+                Some(next) if !listed.is_cut => cursor = Some(next),
+                _ => return Ok(listed),
             }
         }
-        Ok(tools)
+        listed.is_cut = true;
+        Ok(listed)
     };
     tokio::time::timeout(LISTING, listing).await.unwrap_or(Err(ServerError::Late(LISTING)))
 }
@@ -239,27 +272,44 @@ fn shortened(name: &str) -> String {
 }
 
 /// Asks a server for its tools whenever they may have changed, as long as it is there.
-async fn follow(server: Weak<Server>, ended: CancellationToken, who: Who, mut line: Option<Arc<Line>>) {
+/// `told` hears what came of it at first.
+async fn follow(
+    server: Weak<Server>,
+    ended: CancellationToken,
+    who: Who,
+    told: oneshot::Sender<Result<(), ServerError>>,
+) {
+    let mut told = Some(told);
     let mut pause = RETRY.0;
     loop {
-        if let Some(line) = line.take() {
-            pause = RETRY.0;
-            tokio::select! {
-                () = changed(&line) => {}
-                () = ended.cancelled() => return,
+        let begun = Instant::now();
+        let listed = match server.upgrade() {
+            Some(server) => server.list(&who).await,
+            None => return,
+        };
+        match listed {
+            Ok(line) => {
+                let _unheard = told.take().map(|told| told.send(Ok(())));
+                tokio::select! {
+                    () = changed(&line) => {}
+                    () = ended.cancelled() => return,
+                }
             }
-        } else {
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = ended.cancelled() => return,
+            Err(error) => {
+                let unheard = match told.take() {
+                    Some(told) => told.send(Err(error)).err().and_then(Result::err),
+                    None => Some(error),
+                };
+                if let (Some(error), Some(server)) = (unheard, server.upgrade()) {
+                    tracing::warn!(server = server.name, %error, "the tools of an MCP server cannot be had");
+                }
             }
-            pause = (pause * 2).min(RETRY.1);
         }
-        let Some(server) = server.upgrade() else { return };
-        match server.list(&who).await {
-            Ok(listed) => line = Some(listed),
-            Err(error) => tracing::warn!(server = server.name, %error, "the tools of an MCP server cannot be had"),
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = ended.cancelled() => return,
         }
+        pause = if begun.elapsed() >= QUIET + pause { RETRY.0 } else { (pause * 2).min(RETRY.1) };
     }
 }
 
@@ -287,11 +337,16 @@ async fn subscribed(line: &Line) {
         info.protocol_version >= rmcp::model::ProtocolVersion::V_2026_07_28
             && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
     });
-    if is_told
-        && let Ok(mut subscription) = line.listen(filter).await
-        && let Ok(Some(_)) = subscription.next().await
-    {
-        return;
+    if !is_told {
+        return std::future::pending().await;
     }
-    std::future::pending().await
+    loop {
+        if let Ok(mut subscription) = line.listen(filter.clone()).await
+            && let Ok(Some(_)) = subscription.next().await
+        {
+            return;
+        }
+        // Whoever is between here and the server ends what is silent for long.
+        tokio::time::sleep(RESUBSCRIBE).await;
+    }
 }

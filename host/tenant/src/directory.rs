@@ -14,26 +14,47 @@ use crate::prefix::{beginnings, readings};
 use crate::roster::{Declared, Roster, TenantName};
 use crate::tenant::Tenant;
 
-/// What a request shows of whom it is from. Nothing of it is believed but the
-/// key; host name and path say where somebody wants to be served.
+/// What a request shows of whom it is from. Nothing of it is believed but what it is
+/// shown by; host name and path say where somebody wants to be served.
 #[derive(Clone, Copy)]
 pub struct Presented<'a> {
-    /// The key, if one was sent; an empty one is a wrong one.
-    pub key: Option<&'a str>,
+    /// By what it shows whose it is.
+    pub by: Shown<'a>,
     /// The host with or without a port, as the request names it.
     pub host: Option<&'a str>,
     /// The path as it was sent, without a query.
     pub path: &'a str,
 }
 
+/// By what a request shows whose it is.
+#[derive(Clone, Copy)]
+pub enum Shown<'a> {
+    /// Nothing.
+    Nothing,
+    /// A key; an empty one is a wrong one.
+    Key(&'a str),
+    /// A token that names a tenant, and was found to be right.
+    Token {
+        /// The tenant.
+        tenant: &'a str,
+    },
+}
+
+/// Without the key.
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("Nothing"),
+            Self::Key(_) => f.write_str("Key(not shown)"),
+            Self::Token { tenant } => f.debug_struct("Token").field("tenant", tenant).finish(),
+        }
+    }
+}
+
 /// Without the key.
 impl fmt::Debug for Presented<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Presented")
-            .field("key", &self.key.map(|_| "not shown"))
-            .field("host", &self.host)
-            .field("path", &self.path)
-            .finish()
+        f.debug_struct("Presented").field("by", &self.by).field("host", &self.host).field("path", &self.path).finish()
     }
 }
 
@@ -59,6 +80,9 @@ pub enum Refusal {
     /// The key was good until a while ago: 401.
     #[error("this key has expired: ask the operator for a new one")]
     Expired,
+    /// The token names a tenant that is not declared: 403.
+    #[error("the token names nobody who is served here: ask the operator")]
+    UnknownTenant,
     /// The key is somebody's to whom this place does not belong: 403.
     #[error("this key is not for this address")]
     WrongTenant,
@@ -136,7 +160,7 @@ impl Directory {
 
     /// Whom a request belongs to.
     ///
-    /// A key says who somebody is. A host name or a prefix that belongs to a
+    /// A key or a token says who somebody is. A host name or a prefix that belongs to a
     /// tenant is for that tenant only, and a tenant that has such places is
     /// served there only. A host name that belongs to somebody decides alone:
     /// prefixes count on all others.
@@ -147,21 +171,22 @@ impl Directory {
     pub fn identify(&self, presented: &Presented<'_>) -> Result<Identity, Refusal> {
         let served = self.served();
         let roster = &served.roster;
-        let by_key = match presented.key {
-            None => None,
-            Some(key) => Some(roster.keys.owner(key, self.clock.date()).map_err(|rejected| match rejected {
+        let shown = match presented.by {
+            Shown::Nothing => None,
+            Shown::Key(key) => Some(roster.keys.owner(key, self.clock.date()).map_err(|rejected| match rejected {
                 Rejected::Unknown => Refusal::UnknownKey,
                 Rejected::Expired => Refusal::Expired,
             })?),
+            Shown::Token { tenant } => Some(roster.tenant(tenant).map(|own| &own.name).ok_or(Refusal::UnknownTenant)?),
         };
         let place = served.place(presented)?;
-        let owner = by_key.or(roster.anonymous()).ok_or(Refusal::NoKey)?;
+        let owner = shown.or(roster.anonymous()).ok_or(Refusal::NoKey)?;
         let (name, path_prefix) = match place {
             Some(place) if place.owner == owner => (owner, place.path_prefix),
-            Some(_) if by_key.is_some() => return Err(Refusal::WrongTenant),
+            Some(_) if shown.is_some() => return Err(Refusal::WrongTenant),
             Some(_) => return Err(Refusal::NoKey),
             None if roster.tenant(owner.as_str()).is_some_and(Declared::has_places) => {
-                return Err(if by_key.is_some() { Refusal::UnknownHost } else { Refusal::NoKey });
+                return Err(if shown.is_some() { Refusal::UnknownHost } else { Refusal::NoKey });
             }
             None => (owner, 0),
         };

@@ -45,9 +45,13 @@ fn town(change: impl FnOnce(&mut Roster)) -> Town {
 impl Town {
     fn ask(&self, key: Option<&str>, host: Option<&str>, path: &str) -> Result<(String, usize), Refusal> {
         let key = key.map(|name| self.keys.get(name).map_or(name, |(secret, _)| secret.expose()));
-        let identity = self.directory.identify(&Presented { key, host, path })?;
+        let identity = self.directory.identify(&Presented { by: by(key), host, path })?;
         Ok((identity.tenant.name().to_string(), identity.path_prefix))
     }
+}
+
+fn by(key: Option<&str>) -> Shown<'_> {
+    key.map_or(Shown::Nothing, Shown::Key)
 }
 
 fn is(name: &str, path_prefix: usize) -> Result<(String, usize), Refusal> {
@@ -127,12 +131,12 @@ fn town_with_anonymous_blue() -> Town {
 #[test]
 fn nobody_is_served_by_an_empty_roster_and_everybody_by_a_local_one() {
     let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
-    let presented = Presented { key: None, host: Some("x"), path: "/" };
+    let presented = Presented { by: Shown::Nothing, host: Some("x"), path: "/" };
     let empty = Directory::new(Roster::new(), &Totals::default(), Arc::clone(&clock));
     assert_eq!(empty.identify(&presented).unwrap_err(), Refusal::NoKey);
     let local = Directory::new(Roster::local(Limits::unlimited()), &Totals::default(), clock);
     assert_eq!(local.identify(&presented).unwrap().tenant.name().as_str(), "local");
-    let keyed = Presented { key: Some("x"), ..presented };
+    let keyed = Presented { by: Shown::Key("x"), ..presented };
     assert_eq!(local.identify(&keyed).unwrap_err(), Refusal::UnknownKey);
 }
 
@@ -154,7 +158,7 @@ fn keys_are_rotated_by_having_two_of_which_one_ends() {
 #[test]
 fn what_is_presented_is_shown_without_its_key() {
     let (secret, _) = Key::generate().unwrap();
-    let text = format!("{:?}", Presented { key: Some(secret.expose()), host: Some("h"), path: "/p" });
+    let text = format!("{:?}", Presented { by: Shown::Key(secret.expose()), host: Some("h"), path: "/p" });
     assert!(!text.contains(secret.expose()) && text.contains("/p"), "{text}");
 }
 
@@ -223,7 +227,8 @@ fn reloads_under_load_lose_no_guard_and_mix_nobody_up() {
                 let (mut asked, mut held) = (0, Vec::new());
                 while !done.load(Ordering::Relaxed) || asked < 100 {
                     let key = Some(town.keys[name].0.expose());
-                    let identity = town.directory.identify(&Presented { key, host: Some(host), path: "/v1" }).unwrap();
+                    let identity =
+                        town.directory.identify(&Presented { by: by(key), host: Some(host), path: "/v1" }).unwrap();
                     assert_eq!(identity.tenant.name().as_str(), name);
                     held.push(identity.tenant.hold(Stock::Handles, 3).unwrap());
                     identity.tenant.meter("c").add(Counter::Requests, 1);
@@ -350,6 +355,21 @@ fn town_with_keys() -> &'static Town {
 }
 
 #[test]
+fn a_token_says_who_somebody_is_as_a_key_does() {
+    let town = town(|_| {});
+    let ask = |tenant, host, path| {
+        let identity = town.directory.identify(&Presented { by: Shown::Token { tenant }, host: Some(host), path })?;
+        Ok((identity.tenant.name().to_string(), identity.path_prefix))
+    };
+    assert_eq!(ask("any", "localhost", "/v1"), is("any", 0));
+    assert_eq!(ask("blue", "localhost", "/t/blue/v1"), is("blue", 7));
+    assert_eq!(ask("any", "localhost", "/t/blue/v1"), Err(Refusal::WrongTenant));
+    assert_eq!(ask("acme", "localhost", "/v1"), Err(Refusal::UnknownHost));
+    assert_eq!(ask("nobody", "localhost", "/v1"), Err(Refusal::UnknownTenant));
+    assert_eq!(ask("", "localhost", "/v1"), Err(Refusal::UnknownTenant));
+}
+
+#[test]
 fn of_a_roster_one_class_can_be_served_alone() {
     let (mine, mine_stored) = Key::generate().unwrap();
     let (other, other_stored) = Key::generate().unwrap();
@@ -361,7 +381,7 @@ fn of_a_roster_one_class_can_be_served_alone() {
     roster.add(Declared { keys: vec![other_stored], ..Declared::new(name("other")) }).unwrap();
     roster.set_anonymous(name("other")).unwrap();
     let directory = Directory::new(roster.only(&class), &Totals::default(), Arc::new(ManualClock::default()));
-    let show = |key| Presented { key, host: None, path: "/" };
+    let show = |key| Presented { by: by(key), host: None, path: "/" };
     let tenant = directory.identify(&show(Some(mine.expose()))).unwrap().tenant;
     assert_eq!((tenant.name().as_str(), tenant.class()), ("mine", None));
     assert_eq!(directory.identify(&show(Some(other.expose()))).unwrap_err(), Refusal::UnknownKey);

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use nala_tenant::{Declared, Directory, Key, Presented, Roster, Stock, SystemClock, Totals};
+//! use nala_tenant::{Declared, Directory, Key, Presented, Roster, Shown, Stock, SystemClock, Totals};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (secret, stored) = Key::generate()?;
@@ -20,7 +20,7 @@
 //! roster.add(Declared { keys: vec![stored], ..Declared::new("acme".parse()?) })?;
 //! let directory = Directory::new(roster, &Totals::default(), Arc::new(SystemClock::new()));
 //!
-//! let presented = Presented { key: Some(secret.expose()), host: Some("127.0.0.1"), path: "/v1/models" };
+//! let presented = Presented { by: Shown::Key(secret.expose()), host: Some("127.0.0.1"), path: "/v1/models" };
 //! let tenant = directory.identify(&presented)?.tenant;
 //! let _admission = tenant.admit()?;
 //! let mut memory = tenant.hold(Stock::Memory, 0)?;
@@ -52,7 +52,7 @@ pub use books::{Books, BooksError, json_lines, read_json_lines};
 pub use bucket::Bucket;
 pub use class::{ClassName, InvalidClass};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use directory::{Directory, Identity, Presented, Refusal};
+pub use directory::{Directory, Identity, Presented, Refusal, Shown};
 pub use host_name::{HostName, InvalidHost};
 pub use key::{InvalidKey, Key, KeyId, KeyRing, NoRandomness, Rejected, Secret, StoredKey};
 pub use limit::{Ceiling, Exceeded, Limit, Limits, Rate, Row, Scope, Stock, UNLIMITED, Unit, markdown};

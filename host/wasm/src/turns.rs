@@ -205,7 +205,7 @@ impl Drop for Place {
 mod tests {
     use std::num::NonZeroU32;
 
-    use nala_tenant::{Declared, Directory, Key, Presented, Roster, SystemClock, Totals};
+    use nala_tenant::{Declared, Directory, Key, Presented, Roster, Shown, SystemClock, Totals};
 
     use super::*;
 
@@ -226,7 +226,7 @@ mod tests {
         }
         let directory = Directory::new(roster, &Totals::default(), Arc::new(SystemClock::new()));
         let tenant = |key: &nala_tenant::Secret| {
-            directory.identify(&Presented { key: Some(key.expose()), host: None, path: "/" }).unwrap().tenant
+            directory.identify(&Presented { by: Shown::Key(key.expose()), host: None, path: "/" }).unwrap().tenant
         };
         keys.iter().map(tenant).collect()
     }

@@ -83,7 +83,13 @@ impl Kind {
                 if is_label(plural) && is_version(version) && is_subdomain(group) =>
             {
                 let base = format!("/apis/{group}/{version}");
-                Ok(Self { base, plural: plural.to_owned(), singular: None, scope: Namespaced })
+                // One that is known is the same by this name.
+                match KNOWN.iter().find(|(known, _, of, ..)| *known == plural && *of == base) {
+                    Some((_, singular, _, _, scope)) => {
+                        Ok(Self { base, plural: plural.to_owned(), singular: Some(singular), scope: *scope })
+                    }
+                    None => Ok(Self { base, plural: plural.to_owned(), singular: None, scope: Namespaced }),
+                }
             }
             _ => {
                 let known: Vec<&str> = KNOWN.iter().map(|(plural, ..)| *plural).collect();
@@ -95,6 +101,11 @@ impl Kind {
                 ))
             }
         }
+    }
+
+    /// Whether it may be in no namespace, for all that is known of it here.
+    pub(crate) fn may_be_of_cluster(&self) -> bool {
+        self.singular.is_none() || self.scope == Scope::Cluster
     }
 
     /// Whether its data must not be shown.

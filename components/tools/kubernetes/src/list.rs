@@ -71,7 +71,15 @@ pub(crate) struct Listed {
 pub(crate) fn list(api: &Api<'_>, asked: Asked) -> Result<Listed, String> {
     let kind = Kind::named(&asked.kind)?;
     let namespace = match kind.scope {
-        Scope::Namespaced => api.settings.namespace(asked.namespace.as_deref())?,
+        Scope::Namespaced => {
+            let namespace = api.settings.namespace(asked.namespace.as_deref())?;
+            // Without one, the same request is for all that are in none.
+            if namespace.is_none() && kind.may_be_of_cluster() {
+                let name_one = |why| format!("name a namespace, since they may be in none: {why}");
+                api.settings.cluster(&kind.plural).map_err(name_one)?;
+            }
+            namespace
+        }
         Scope::Cluster => {
             api.settings.cluster(&kind.plural)?;
             None

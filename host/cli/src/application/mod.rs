@@ -120,8 +120,8 @@ impl Described {
 
     /// The MCP servers whose tools components may call.
     fn servers(&self, services: &Services, console: Console) -> anyhow::Result<BTreeMap<String, Arc<Named>>> {
-        let (application, values, programs) = (&self.application, &self.values, &self.programs);
-        Making { application, values, services, programs, console }.all()
+        let (application, values, programs, home) = (&self.application, &self.values, &self.programs, &self.home);
+        Making { application, values, services, programs, home, console }.all()
     }
 
     /// Reads the manifest of an application that was sent, whose code is in `sources`.

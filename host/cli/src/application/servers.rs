@@ -15,16 +15,20 @@ use nala_manifest::variables::Values;
 use nala_manifest::{Application, McpAccess, McpEndpoint, McpServer};
 use nala_mcp::{Access, Asked, Endpoint, Grant, Keeper, Known, Program, Remote, Server, Settings, Tokens, Who};
 use nala_wasm::{Answer, Elsewhere, ElsewhereCall, Tool, ToolError};
+use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use url::Url;
 
 use crate::console::{Console, Help};
+use crate::credentials::Home;
 use crate::program;
 use crate::services::Services;
 
 /// How long all servers together have to tell their tools before the host goes on without
 /// them.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The same for those of an application that was sent: others are served after it.
+const PATIENCE_WITH_SENT: Duration = Duration::from_secs(2);
 
 /// The longest message of a server, in bytes; what a component takes of an answer is a limit
 /// of its own.
@@ -108,9 +112,16 @@ pub(super) fn need_logins(application: &Application) -> bool {
     application.mcp.values().any(is_login)
 }
 
+/// The most servers of an application that was sent: each has connections that last.
+const MOST_SENT: usize = 16;
+
 /// What an application that was sent may not have: whoever sends one says nothing about the
 /// host's machine.
 pub(super) fn refuse_of_machine(application: &Application) -> anyhow::Result<()> {
+    if let Some(server) = application.mcp.values().nth(MOST_SENT) {
+        let what = format!("an application that is sent has at most {MOST_SENT} MCP servers");
+        return Err(server.place.error(what, "leave out those that no component uses").into());
+    }
     for (name, server) in &application.mcp {
         let (what, help) = match &server.endpoint {
             McpEndpoint::Program { .. } => ("starts no programs", "name a server by its `url`"),
@@ -139,6 +150,7 @@ pub(super) struct Making<'m> {
     pub(super) values: &'m Values,
     pub(super) services: &'m Services,
     pub(super) programs: &'m Programs,
+    pub(super) home: &'m Home,
     pub(super) console: Console,
 }
 
@@ -163,12 +175,16 @@ impl Making<'_> {
 
     /// Asks all of them at a time.
     fn begin(&self, all: &BTreeMap<String, Arc<Named>>) {
+        let patience = match self.home {
+            Home::Started => PATIENCE,
+            Home::Deployed(_) => PATIENCE_WITH_SENT,
+        };
         let starting = all.values().map(|named| async move {
-            let started = tokio::time::timeout(PATIENCE, named.server.start(named.own())).await;
+            let started = tokio::time::timeout(patience, named.server.start(named.own())).await;
             let error = match started {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("it gave no answer within {PATIENCE:?}"),
+                Err(_) => format!("it gave no answer within {patience:?}"),
             };
             let name = named.server.name();
             self.console.warn(&format!("The MCP server `{name}` has no tools now: {error}. It is tried again."));
@@ -202,7 +218,7 @@ impl Making<'_> {
                     }
                     McpAccess::Login => {
                         hosts.push("https://*".to_owned());
-                        Access::Login(Arc::new(self.services.logins().of(name)))
+                        Access::Login(Arc::new(self.services.logins().of(name, &url)))
                     }
                 };
                 let allowed = AllowList::parse(&hosts).map_err(|error| self.wrong(server, &error.to_string()))?;
@@ -302,9 +318,12 @@ impl Logins {
         Self(state.map(std::path::Path::to_owned).or_else(own).unwrap_or_default().join("mcp"))
     }
 
-    /// Those of a server.
-    pub(crate) fn of(&self, server: &str) -> Tokens {
-        Tokens::new(self.0.join(format!("{server}.json")))
+    /// Those of a server at an address: another application's of the same name, or one that
+    /// was moved, is somebody else.
+    pub(crate) fn of(&self, server: &str, url: &Url) -> Tokens {
+        let digest = Sha256::digest(url.as_str());
+        let digest = hex::encode(digest.get(..8).unwrap_or_default());
+        Tokens::new(self.0.join(format!("{server}-{digest}.json")))
     }
 }
 

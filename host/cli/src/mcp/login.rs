@@ -9,7 +9,7 @@ use nala_manifest::{Application, McpEndpoint};
 use nala_mcp::{Login, LoginError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use url::Url;
+use url::{Host, Url};
 
 use crate::application::servers::{self, Logins};
 use crate::application::{Chosen, dotenv::DotEnv};
@@ -42,7 +42,7 @@ pub(super) fn main(args: &LoginArgs, console: Console) -> anyhow::Result<()> {
     let values = application.values(&|name| chosen.variable(name).or_else(|| dotenv.variable(name)))?;
     let url = values.resolve(url)?.expose().to_owned();
     let url = nala_manifest::check_server_url(&url).map_err(|why| anyhow::anyhow!("{url:?} is no address: {why}"))?;
-    let tokens = Logins::beside(args.state_dir.as_deref()).of(&args.server);
+    let tokens = Logins::beside(args.state_dir.as_deref()).of(&args.server, &url);
     let runtime = crate::tool::runtime()?;
     runtime.block_on(async {
         let listener =
@@ -59,11 +59,13 @@ pub(super) fn main(args: &LoginArgs, console: Console) -> anyhow::Result<()> {
         };
         let egress = gate()?.egress(Owner::new("", args.server.as_str()), everywhere(&url)?);
         let visit = |page: Url| async move {
+            check_page(&page)?;
+            let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
             console.say(&format!("Log in here: {page}"));
             if !args.no_browser {
                 open(&page);
             }
-            let back = tokio::time::timeout(PATIENCE, returned(listener)).await;
+            let back = tokio::time::timeout(PATIENCE, returned(listener, state.as_deref())).await;
             back.map_err(|_| format!("nobody logged in within {PATIENCE:?}"))?.map_err(|error| error.to_string())
         };
         nala_mcp::login(&url, &egress, login, &tokens, visit).await.map_err(explain)
@@ -94,10 +96,33 @@ fn gate() -> anyhow::Result<Gate> {
 /// is.
 fn everywhere(url: &Url) -> anyhow::Result<AllowList> {
     let mut hosts = vec![servers::origin(url), "https://*".to_owned()];
-    if url.host_str().is_some_and(|host| host == "localhost" || host.starts_with("127.")) {
+    if is_of_this_machine(url) {
         hosts.extend(["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned));
     }
     Ok(AllowList::parse(&hosts)?)
+}
+
+fn is_of_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// A server says where its page is. What is no page would have something else than a browser
+/// do what the server wants.
+fn check_page(page: &Url) -> Result<(), String> {
+    let is_page = match page.scheme() {
+        "https" => true,
+        "http" => is_of_this_machine(page),
+        _ => false,
+    };
+    match is_page {
+        true => Ok(()),
+        false => Err(format!("the server wants a browser to open what is no page by https: {:.200}", page.as_str())),
+    }
 }
 
 /// Has a browser show a page, where there is one.
@@ -110,13 +135,14 @@ fn open(page: &Url) {
     }
 }
 
-/// The address that a browser is sent to in the end. What else comes is sent away.
-async fn returned(listener: TcpListener) -> std::io::Result<String> {
+/// The address that a browser is sent to in the end. What else comes is sent away, such as
+/// what pages elsewhere have a browser ask for, which do not know the `state`.
+async fn returned(listener: TcpListener, state: Option<&str>) -> std::io::Result<String> {
     let port = listener.local_addr()?.port();
     loop {
         let (mut stream, _) = listener.accept().await?;
         let Some(target) = target(&mut stream).await else { continue };
-        let is_it = target.strip_prefix(PATH).is_some_and(|rest| rest.starts_with('?'));
+        let is_it = is_return(&target, state);
         let (status, text) = match is_it {
             true if target.contains("code=") => ("200 OK", "You are logged in. This page can be closed."),
             true => ("400 Bad Request", "The server did not let you in. The terminal says more."),
@@ -132,6 +158,13 @@ async fn returned(listener: TcpListener) -> std::io::Result<String> {
             return Ok(format!("http://127.0.0.1:{port}{target}"));
         }
     }
+}
+
+/// Whether a target is that of a browser which has been where it was sent.
+fn is_return(target: &str, state: Option<&str>) -> bool {
+    let Some(query) = target.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?')) else { return false };
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    state.is_none_or(|state| pairs.any(|(name, value)| name == "state" && value == state))
 }
 
 /// What a browser asks for. A connection on which nothing comes holds up no other for long.
@@ -155,17 +188,29 @@ async fn target(stream: &mut TcpStream) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_pages_are_opened() {
+        for good in ["https://auth.example/authorize?x=y", "http://127.0.0.1:8080/a", "http://localhost/a"] {
+            assert!(check_page(&good.parse().unwrap()).is_ok(), "{good}");
+        }
+        for bad in
+            ["http://auth.example/a", "file:///etc/passwd", "smb://x/y", "vscode://x", "http://127.evil.example/"]
+        {
+            assert!(check_page(&bad.parse().unwrap()).is_err(), "{bad}");
+        }
+    }
+
     #[tokio::test]
     async fn the_browser_comes_back_and_others_do_not_matter() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let waiting = tokio::spawn(returned(listener));
-        for target in ["/favicon.ico", "/callback", "/callback?code=a&state=b"] {
+        let waiting = tokio::spawn(returned(listener, Some("b")));
+        for target in ["/favicon.ico", "/callback", "/callback?code=x&state=forged", "/callback?code=a&state=b"] {
             let mut browser = TcpStream::connect(address).await.unwrap();
             browser.write_all(format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
             let mut answer = String::new();
             browser.read_to_string(&mut answer).await.unwrap();
-            let expected = if target.contains('?') { "HTTP/1.1 200" } else { "HTTP/1.1 404" };
+            let expected = if target.ends_with("=b") { "HTTP/1.1 200" } else { "HTTP/1.1 404" };
             assert!(answer.starts_with(expected), "{target}: {answer}");
         }
         let back = waiting.await.unwrap().unwrap();

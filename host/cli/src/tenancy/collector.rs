@@ -20,7 +20,7 @@ impl fmt::Debug for TenantMetrics {
 
 impl Collector for TenantMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let Tenancy::Declared(directory) = &self.0 else { return Ok(()) };
+        let Tenancy::Declared(directory, _) = &self.0 else { return Ok(()) };
         let mut used = encoder.encode_descriptor(
             "tenant_used",
             "What components of tenants have used",

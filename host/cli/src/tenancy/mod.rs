@@ -5,15 +5,20 @@ mod collector;
 mod open;
 mod presented;
 mod reload;
+mod tokens;
 mod usage;
 
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{StatusCode, Uri};
-use nala_http::HostError;
-use nala_tenant::{ClassName, Directory, Identity, Presented, Refusal, Roster, SystemClock, Tenant, Totals};
+use http::{HeaderValue, Response, StatusCode, Uri};
+use nala_http::{HostError, ResponseBody};
+use nala_tenant::{ClassName, Directory, Identity, Presented, Refusal, Roster, Shown, SystemClock, Tenant, Totals};
+use nala_token::Tokens;
+use tokio::task::JoinHandle;
+
+use crate::services::Outside;
 
 pub(crate) use admins::AdminKeys;
 pub(crate) use collector::TenantMetrics;
@@ -27,8 +32,8 @@ pub(crate) enum Tenancy {
     /// The one owner of the machine. Requests show nothing, and none of their headers
     /// means anything to the host.
     Sole(Arc<Tenant>),
-    /// Those that the operator's file declares.
-    Declared(Arc<Directory>),
+    /// Those that the operator's file declares, known by keys and by tokens.
+    Declared(Arc<Directory>, Tokens),
 }
 
 impl Tenancy {
@@ -42,20 +47,54 @@ impl Tenancy {
     /// # Errors
     /// It is nobody's.
     pub(crate) fn identify(&self, parts: &Parts) -> Result<Identified, HostError> {
-        let directory = match self {
+        let (directory, tokens) = match self {
             Self::Sole(tenant) => return Ok(Identified::Sole(Arc::clone(tenant))),
-            Self::Declared(directory) => directory,
+            Self::Declared(directory, tokens) => (directory, tokens),
         };
         let key = presented::key(&parts.headers);
-        let shown = Presented { key: key.as_deref(), host: presented::host(parts), path: parts.uri.path() };
+        let owner = key.as_deref().map(|key| tokens::owner(tokens, key)).transpose()?.flatten();
+        let by = match (&owner, &key) {
+            (Some(tenant), _) => Shown::Token { tenant },
+            (None, Some(key)) => Shown::Key(key),
+            (None, None) => Shown::Nothing,
+        };
+        let shown = Presented { by, host: presented::host(parts), path: parts.uri.path() };
         directory.identify(&shown).map(Identified::Declared).map_err(refused)
+    }
+
+    /// Begins to fetch the keys by which tokens are signed, if there is anybody whose tokens
+    /// are taken.
+    ///
+    /// # Errors
+    /// The system has no certificates to trust.
+    pub(crate) fn follow_issuers(&self, outside: &Outside) -> anyhow::Result<Option<JoinHandle<()>>> {
+        match self {
+            Self::Declared(_, tokens) if !tokens.is_empty() => tokens::follow(tokens, &outside.networks).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Answers what anybody may ask about where tokens come from, if that is asked.
+    pub(crate) fn metadata(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
+        match self {
+            Self::Sole(_) => None,
+            Self::Declared(_, tokens) => tokens::metadata(tokens, &parts.method, parts.uri.path()),
+        }
+    }
+
+    /// What a client that was refused is told of how to get in (`WWW-Authenticate`).
+    pub(crate) fn challenge(&self, path: &str, error: &HostError) -> Option<HeaderValue> {
+        match self {
+            Self::Sole(_) => None,
+            Self::Declared(_, tokens) => tokens::challenge(tokens, path, error),
+        }
     }
 
     /// Whether there is a tenant of this name.
     pub(crate) fn knows(&self, tenant: &str) -> bool {
         match self {
             Self::Sole(sole) => sole.name().as_str() == tenant,
-            Self::Declared(directory) => directory.tenant(tenant).is_some(),
+            Self::Declared(directory, _) => directory.tenant(tenant).is_some(),
         }
     }
 
@@ -63,7 +102,7 @@ impl Tenancy {
     pub(crate) fn reads_machine(&self) -> bool {
         match self {
             Self::Sole(_) => false,
-            Self::Declared(directory) => directory.tenants().iter().any(|tenant| tenant.may_read_machine()),
+            Self::Declared(directory, _) => directory.tenants().iter().any(|tenant| tenant.may_read_machine()),
         }
     }
 
@@ -71,7 +110,7 @@ impl Tenancy {
     pub(crate) fn class_of(&self, tenant: &str) -> Option<ClassName> {
         match self {
             Self::Sole(_) => None,
-            Self::Declared(directory) => directory.tenant(tenant)?.class().cloned(),
+            Self::Declared(directory, _) => directory.tenant(tenant)?.class().cloned(),
         }
     }
 }
@@ -122,15 +161,17 @@ fn refused(refusal: Refusal) -> HostError {
         Refusal::NoKey => (StatusCode::UNAUTHORIZED, "missing_api_key"),
         Refusal::UnknownKey => (StatusCode::UNAUTHORIZED, "invalid_api_key"),
         Refusal::Expired => (StatusCode::UNAUTHORIZED, "expired_api_key"),
-        Refusal::WrongTenant => (StatusCode::FORBIDDEN, "wrong_tenant"),
+        Refusal::WrongTenant | Refusal::UnknownTenant => (StatusCode::FORBIDDEN, "wrong_tenant"),
         Refusal::UnknownHost => (StatusCode::MISDIRECTED_REQUEST, "misdirected"),
         Refusal::AmbiguousPath => (StatusCode::BAD_REQUEST, "ambiguous_path"),
     };
-    let text = refusal.to_string();
-    // As a sentence.
+    HostError::new(status, code, sentence(&refusal.to_string()))
+}
+
+fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    HostError::new(status, code, format!("{first}{}.", letters.as_str()))
+    format!("{first}{}.", letters.as_str())
 }
 
 /// A target without the first bytes of its path.
@@ -165,7 +206,7 @@ mod tests {
     #[test]
     fn a_request_without_a_key_is_nobodys() {
         let operator = Operator::parse(FILE, None, Path::new("")).unwrap();
-        let tenancy = Tenancy::Declared(directory(operator.roster, &Totals::default()));
+        let tenancy = Tenancy::Declared(directory(operator.roster, &Totals::default()), Tokens::default());
         let (parts, ()) = Request::get("/t/acme/v1/models").body(()).unwrap().into_parts();
         let error = tenancy.identify(&parts).unwrap_err();
         assert_eq!((error.status().as_u16(), error.code()), (401, "missing_api_key"));

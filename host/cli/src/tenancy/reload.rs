@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nala_egress::Networks;
-use nala_manifest::operator::{Class, Credential, Listen, Operator};
+use nala_manifest::operator::{Class, Credential, Listen, Operator, TokenIssuer};
 use nala_tenant::{Books, ClassName, Directory};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,7 @@ pub(super) struct AtStart {
     registries: Vec<String>,
     networks: Networks,
     credentials: Vec<Credential>,
+    tokens: Vec<TokenIssuer>,
     state_dir: Option<PathBuf>,
     /// Those that have a process.
     classes: Vec<Class>,
@@ -53,6 +54,7 @@ impl AtStart {
             registries: operator.registries.clone(),
             networks,
             credentials: operator.egress.credentials.clone(),
+            tokens: operator.tokens.clone(),
             state_dir: operator.state_dir.clone(),
             classes: operator.classes.clone(),
         }
@@ -68,6 +70,7 @@ impl AtStart {
             ("`keys` of [admin], of which there were none", is_new),
             ("`registries` of [admin]", self.registries != now.registries),
             ("[egress]", self.networks != now.networks || self.credentials != now.credentials),
+            ("[[tokens]]", self.tokens != now.tokens),
             ("[state]", self.state_dir != now.state_dir),
             ("what a [class] is given", self.classes.iter().any(changed)),
         ];

@@ -14,6 +14,7 @@ mod limits;
 mod moment;
 mod raw;
 mod source;
+mod tokens;
 mod unknown;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ use crate::file;
 pub use classes::Class;
 pub use credentials::{Application, Credential, CredentialForm, CredentialValue, PlainText, Whom};
 pub use error::Error;
+pub use tokens::{TokenIssuer, TokenKeys, TokenOwner};
 
 /// What `anonymous` says for nobody, and so no tenant's name.
 const REFUSE: &str = "refuse";
@@ -53,6 +55,8 @@ pub struct Operator {
     pub registries: Vec<String>,
     /// Which addresses components may reach.
     pub egress: Egress,
+    /// The authorization servers whose access tokens are taken beside keys.
+    pub tokens: Vec<TokenIssuer>,
     /// Where state is kept, joined to the file's folder.
     pub state_dir: Option<PathBuf>,
     /// The files that this was read from.
@@ -110,6 +114,7 @@ impl Default for Operator {
             admin_keys: Vec::new(),
             registries: Vec::new(),
             egress: Egress::default(),
+            tokens: Vec::new(),
             state_dir: None,
             files: Vec::new(),
             warnings: Vec::new(),
@@ -194,12 +199,14 @@ impl Operator {
         let used = roster.tenants().filter_map(|tenant| tenant.class.as_ref()).collect();
         classes::refuse_empty(&classes, &used, source)?;
         let credentials = credentials::read(raw.egress.credentials, &roster, base_dir, source)?;
+        let tokens = tokens::read(raw.tokens, (!names.is_empty()).then_some(&roster), base_dir, source)?;
         let mut admin_keys = keys::list(raw.admin.keys, source)?;
         admin_keys.append(&mut kept.admin);
         let admin_keys = keys::distinct(admin_keys)?;
         let warnings = roster
             .tenants()
             .filter(|tenant| tenant.keys.is_empty() && roster.anonymous() != Some(&tenant.name))
+            .filter(|tenant| !tokens.iter().any(|issuer| issuer.owner.can_be(&tenant.name)))
             .map(|tenant| Warning::Unreachable(tenant.name.clone()))
             .collect();
         Ok(Self {
@@ -212,6 +219,7 @@ impl Operator {
             admin_keys,
             registries: raw.admin.registries.iter().map(|text| registry(text, source)).collect::<Result<_, _>>()?,
             egress: Egress { private: raw.egress.private, refused: raw.egress.refused, credentials },
+            tokens,
             state_dir: raw.state.dir.map(|dir| base_dir.join(dir.into_inner())),
             files: Vec::new(),
             warnings,

@@ -27,6 +27,8 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) tenant: BTreeMap<Spanned<String>, Tenant>,
     #[serde(default)]
+    pub(super) tokens: Vec<Spanned<TokenIssuer>>,
+    #[serde(default)]
     pub(super) listen: Listen,
     #[serde(default)]
     pub(super) admin: Admin,
@@ -126,6 +128,19 @@ pub(super) struct Credential {
     pub(super) ca_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     pub(super) allow_plain: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TokenIssuer {
+    pub(super) issuer: Option<Spanned<String>>,
+    pub(super) audience: Option<Spanned<String>>,
+    pub(super) keys: Option<Spanned<String>>,
+    pub(super) keys_file: Option<Spanned<PathBuf>>,
+    pub(super) tenant: Option<Spanned<String>>,
+    pub(super) tenant_claim: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) scopes: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]

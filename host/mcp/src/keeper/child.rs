@@ -70,6 +70,15 @@ pub(super) fn start(known: &Known) -> io::Result<(Open, Started)> {
     command.stdout(Stdio::from(OwnedFd::from(theirs))).stderr(Stdio::piped());
     // A group of its own, which is ended as a whole.
     command.process_group(0);
+    // Had before there is a program that nobody would look after.
+    let (give, take) = std::sync::mpsc::channel();
+    let name = known.name.clone();
+    let again = watched.try_clone()?;
+    let ending = std::thread::Builder::new().spawn(move || {
+        if let Ok(child) = take.recv() {
+            end(&name, child, watched);
+        }
+    })?;
     let child = command.spawn();
     // It holds the program's ends.
     drop(command);
@@ -77,11 +86,11 @@ pub(super) fn start(known: &Known) -> io::Result<(Open, Started)> {
     let mut child = child.map_err(named)?;
     let name = known.name.clone();
     if let Some(stderr) = child.stderr.take() {
-        std::thread::spawn(move || show(&name, stderr));
+        // Without a thread for it, what it writes there is not read.
+        let _unread = std::thread::Builder::new().spawn(move || show(&name, stderr));
     }
-    let name = known.name.clone();
-    let again = watched.try_clone()?;
-    let ending = std::thread::spawn(move || end(&name, child, watched));
+    // It waits for that, and does nothing else.
+    let _taken = give.send(child);
     Ok((Open { stream: stream.into(), life: life.into() }, Started { watched: again, ending }))
 }
 

@@ -121,6 +121,13 @@ pub struct Running {
     _guard: GoneGuard,
 }
 
+impl Drop for Running {
+    /// Nobody is told anything any more, nor replies.
+    fn drop(&mut self) {
+        self.shared.change(|state| !std::mem::replace(&mut state.is_told, true));
+    }
+}
+
 impl Running {
     /// A call, and where the tool's side of it tells what comes of it.
     pub(super) fn begin(control: Arc<RequestControl>, abilities: Abilities, talk: Option<Holding>) -> (Self, Listener) {
@@ -271,6 +278,8 @@ impl Reporter {
         });
         let replies = self.shared.wait(|state| match &mut state.asked {
             Asked::Replied(replies) => Some(std::mem::replace(replies, Ok(Vec::new()))),
+            // Nobody replies any more.
+            _ if state.is_over() => Some(Err("the call is over".to_owned())),
             Asked::Nothing | Asked::New(_) | Asked::Told(_) => None,
         });
         let replies = replies.await;
