@@ -1,6 +1,14 @@
 //! Servers that are slow, greedy, stuck or lie, at an address. None of them keeps anybody
 //! waiting for longer than was said, has more held than was said, or ends anything else.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail by panicking"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -115,6 +123,8 @@ async fn serve(stream: TcpStream, script: &Script, counts: &Mutex<BTreeMap<Strin
         };
         let result = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string();
         let written = match script(&method, &message, before) {
+            // Clients without a session have no stream.
+            Doing::Result(value) if method == "initialize" => http("200 OK\r\nmcp-session-id: s", &result(value)),
             Doing::Result(value) => http("200 OK", &result(value)),
             Doing::Late(after, value) => {
                 tokio::time::sleep(after).await;
@@ -128,7 +138,7 @@ async fn serve(stream: TcpStream, script: &Script, counts: &Mutex<BTreeMap<Strin
                     return;
                 }
                 while stream.write_all(text.as_bytes()).await.is_ok() {
-                    tokio::task::yield_now().await;
+                    tokio::time::sleep(Duration::from_millis(1)).await;
                 }
                 return;
             }
@@ -274,7 +284,8 @@ async fn a_stream_that_ends_at_once_is_not_asked_for_all_the_time() {
     let (server, who) = hostile.known(MINUTE);
     server.start(who).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(hostile.count("get") <= 11, "{}", hostile.count("get"));
+    let count = hostile.count("get");
+    assert!((2..=11).contains(&count), "{count}");
 }
 
 #[tokio::test]
@@ -294,6 +305,7 @@ async fn a_connection_on_which_nothing_comes_is_given_up() {
     })
     .await;
     let (server, who) = hostile.known(MINUTE);
+    server.start(who.clone()).await.unwrap();
     let within = Duration::from_millis(300);
     for _ in 0..3 {
         let begun = Instant::now();
@@ -301,7 +313,8 @@ async fn a_connection_on_which_nothing_comes_is_given_up() {
         assert!(begun.elapsed() < Duration::from_secs(3));
     }
     called(&server, &who, Duration::from_secs(5)).await.unwrap();
-    assert_eq!(sessions.load(Ordering::Relaxed), 2);
+    // Whoever follows the tools has one of its own by now, perhaps.
+    assert!((2..=3).contains(&sessions.load(Ordering::Relaxed)));
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn key(json: Value) -> Option<SigningKey> {
         _ => return None,
     };
     if let Some(only) = key.common.key_algorithm {
-        let only = only.to_algorithm().ok()?;
+        let only = Algorithm::try_from(only).ok()?;
         algorithms.retain(|algorithm| *algorithm == only);
     }
     if algorithms.is_empty() {

@@ -50,6 +50,8 @@ const ROOMS: &[Room] = &[
     Room { name: "nala-egress", may_use: &[], must_not_know: &[WASM, LLAMA] },
     // What a call is made for, and whose it is, is known where components are loaded.
     Room { name: "nala-mcp", may_use: &["nala-egress"], must_not_know: &[WASM, LLAMA] },
+    // Whose a token is; who is served is known where requests are answered.
+    Room { name: "nala-token", may_use: &["nala-egress"], must_not_know: &[WASM, LLAMA] },
     Room { name: "nala-machine", may_use: &[], must_not_know: &[WASM, HTTP, LLAMA, RUNTIME] },
     // What stands between a stranger in the process and the machine is read by
     // itself, and brings nothing along that it would have to confine.
@@ -89,6 +91,7 @@ const ROOMS: &[Room] = &[
             "nala-keyvalue",
             "nala-sandbox",
             "nala-tenant",
+            "nala-token",
             "nala-compose",
             "nala-class",
             "nala-deploy",
@@ -112,6 +115,7 @@ const ROOMS: &[Room] = &[
             "nala-machine",
             "nala-models",
             "nala-tenant",
+            "nala-token",
             "nala-class",
             "nala-deploy",
             "nala-oci",

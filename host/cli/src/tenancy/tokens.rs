@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL,
+    CONTENT_TYPE, HeaderValue,
+};
 use http::{Method, Response, StatusCode};
 use nala_egress::{
     AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Networks, Owner, SystemResolver,
@@ -128,27 +131,26 @@ pub(super) fn challenge(tokens: &Tokens, path: &str, error: &HostError) -> Optio
 /// Answers what is asked about where tokens come from, by anybody: who asks has none yet.
 pub(super) fn metadata(tokens: &Tokens, method: &Method, path: &str) -> Option<Response<ResponseBody>> {
     let metadata = tokens.metadata(path)?;
-    let mut response = Response::new(ResponseBody::empty());
-    let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    match *method {
+    let (status, body, fields) = match *method {
         Method::GET | Method::HEAD => {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
-            *response.body_mut() = ResponseBody::full(metadata.to_string());
+            let fields = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "max-age=300")];
+            (StatusCode::OK, ResponseBody::full(metadata.to_string()), fields)
         }
         // A browser asks first if a page sends a header of the protocol's.
         Method::OPTIONS => {
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            let [methods, fields] =
-                [http::header::ACCESS_CONTROL_ALLOW_METHODS, http::header::ACCESS_CONTROL_ALLOW_HEADERS];
-            headers.insert(methods, HeaderValue::from_static("GET"));
-            headers.insert(fields, HeaderValue::from_static("*"));
+            let fields = [(ACCESS_CONTROL_ALLOW_METHODS, "GET"), (ACCESS_CONTROL_ALLOW_HEADERS, "*")];
+            (StatusCode::NO_CONTENT, ResponseBody::empty(), fields)
         }
         _ => {
-            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+            let fields = [(ALLOW, "GET, HEAD, OPTIONS"), (CACHE_CONTROL, "no-store")];
+            (StatusCode::METHOD_NOT_ALLOWED, ResponseBody::empty(), fields)
         }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let open = (ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+    for (name, value) in fields.into_iter().chain([open]) {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     Some(response)
 }

@@ -276,11 +276,12 @@ impl Reporter {
             state.asked = Asked::New(questions);
             !state.is_over()
         });
-        let replies = self.shared.wait(|state| match &mut state.asked {
-            Asked::Replied(replies) => Some(std::mem::replace(replies, Ok(Vec::new()))),
+        let replies = self.shared.wait(|state| {
+            if let Asked::Replied(replies) = &mut state.asked {
+                return Some(std::mem::replace(replies, Ok(Vec::new())));
+            }
             // Nobody replies any more.
-            _ if state.is_over() => Some(Err("the call is over".to_owned())),
-            Asked::Nothing | Asked::New(_) | Asked::Told(_) => None,
+            state.is_over().then(|| Err("the call is over".to_owned()))
         });
         let replies = replies.await;
         self.shared.change(|state| {
