@@ -3,11 +3,13 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use thiserror::Error;
+use tokio::time::Sleep;
 use wasmtime_wasi_http::WasiBody;
 
 use nala_tenant::{Admission, Counter, Meter};
@@ -47,6 +49,8 @@ pub struct ResponseBody {
     guard: GoneGuard,
     app: Arc<str>,
     account: Arc<Account>,
+    /// Until when no more goes out.
+    held_back: Option<Pin<Box<Sleep>>>,
     /// The request goes on until this is dropped.
     _admissions: [Admission; 2],
 }
@@ -59,7 +63,7 @@ impl ResponseBody {
         account: Arc<Account>,
         admissions: [Admission; 2],
     ) -> Self {
-        Self { inner, guard, app, account, _admissions: admissions }
+        Self { inner, guard, app, account, held_back: None, _admissions: admissions }
     }
 }
 
@@ -69,10 +73,18 @@ impl Body for ResponseBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
+        if let Some(held_back) = &mut this.held_back {
+            ready!(held_back.as_mut().poll(cx));
+            this.held_back = None;
+        }
         let error = match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
             Some(Ok(frame)) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
                 this.account.meter.add(Counter::BytesOut, bytes);
+                if this.account.is_one_of_several() {
+                    let wait = this.account.outflow.sent(bytes, Instant::now());
+                    this.held_back = (!wait.is_zero()).then(|| Box::pin(tokio::time::sleep(wait)));
+                }
                 return Poll::Ready(Some(Ok(frame)));
             }
             Some(Err(error)) => Some(error.to_string()),

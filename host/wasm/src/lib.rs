@@ -34,6 +34,7 @@ mod metrics;
 mod nn;
 mod outbound;
 mod outcome;
+mod outflow;
 mod relay;
 mod secret;
 mod setback;

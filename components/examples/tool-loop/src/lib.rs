@@ -16,7 +16,7 @@
 
 use nala_sdk::chat::{self, Message};
 use nala_sdk::http::{Request, Response};
-use nala_sdk::llm::{Bias, GenerateOptions, Model, Session};
+use nala_sdk::llm::{Bias, GenerateOptions, Grammar, Model, Session};
 use nala_sdk::{Error, handler};
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +29,12 @@ struct Job {
     task: String,
     /// What the tools say, one after each turn but the last.
     outputs: Vec<String>,
-    /// How many tokens each turn has, to the token: the model cannot end it.
+    /// How many tokens each turn has, to the token: the model cannot end it. With a schema,
+    /// how many it has at most.
     tokens: u32,
+    /// A JSON Schema that each turn follows, such as that of a tool's calls. What it leaves
+    /// no choice in is not generated a token at a time.
+    schema: Option<serde_json::Value>,
 }
 
 /// What came of it.
@@ -54,12 +58,14 @@ fn run(request: Request) -> Result<Response, Error> {
     let model = Model::open_default()?;
     let options = turn_options(&model, job.tokens);
 
+    let grammar = job.schema.map(|schema| Grammar::json_schema(&model, &schema.to_string())).transpose()?;
+
     let session = Session::open(&model)?;
     session.prefill(&chat::prompt(&model, &[Message::system(job.system), Message::user(job.task)])?)?;
-    let mut turns = vec![take_turn(&session, &options)?];
+    let mut turns = vec![take_turn(&session, &options, grammar.as_ref())?];
     for output in job.outputs {
         session.prefill(&chat::behind_turn(&model, &[], vec![Message::user(output)])?)?;
-        turns.push(take_turn(&session, &options)?);
+        turns.push(take_turn(&session, &options, grammar.as_ref())?);
     }
 
     let report = Report { turns, held: session.len() };
@@ -79,13 +85,18 @@ fn turn_options(model: &Model, tokens: u32) -> GenerateOptions {
     }
 }
 
-fn take_turn(session: &Session, options: &GenerateOptions) -> Result<Turn, Error> {
+fn take_turn(session: &Session, options: &GenerateOptions, grammar: Option<&Grammar>) -> Result<Turn, Error> {
+    if let Some(grammar) = grammar {
+        session.constrain(grammar)?;
+    }
     let mut turn = Turn { text: String::new(), tokens: 0 };
     for chunk in session.generate(options)? {
         let chunk = chunk?;
         turn.text.push_str(&chunk.text);
         turn.tokens += chunk.tokens.len();
     }
+    // What a tool says follows no schema of the model's.
+    session.unconstrain()?;
     Ok(turn)
 }
 

@@ -16,16 +16,52 @@ use crate::settings::Settings;
 const CALLS: u32 = 8;
 const TASK: &str = "Find the cheapest item. Call the tool look-up until you know it.";
 
+/// Turns of free text, as long on both sides.
 pub(crate) fn run(settings: &Settings) {
-    let guest = guests::guest("components", "tool-loop");
-    let ours = Ours::start(settings, Serve::Handler(&guest));
-    let peer = Peer::start(settings, &[]);
     let tokens = (settings.tokens / 4).max(1);
     let title =
         format!("An agent with {CALLS} tool calls, {tokens} tokens a turn; the peer is sent all of it each time");
+    measure(settings, &title, tokens, None);
+}
+
+/// Turns that are calls of a tool, held to its schema on both sides. What the schema leaves
+/// no choice in costs each side what it does; white space between is a side's own affair.
+pub(crate) fn run_by_schema(settings: &Settings) {
+    let title =
+        format!("An agent with {CALLS} tool calls, each by the tool's schema; the peer is sent all of it each time");
+    measure(settings, &title, MOST, Some(&call_schema()));
+}
+
+/// More than a call by the schema has.
+const MOST: u32 = 200;
+
+/// Calls of one tool, as `tool_choice` has them: a name, and its arguments.
+fn call_schema() -> Value {
+    let arguments = json!({
+        "type": "object",
+        "properties": {
+            "item_number": {"type": "integer", "minimum": 1, "maximum": 72},
+            "shop": {"enum": ["north", "south", "market"]},
+            "include_delivery": {"type": "boolean"},
+        },
+        "required": ["item_number", "shop", "include_delivery"],
+        "additionalProperties": false,
+    });
+    json!({
+        "type": "object",
+        "properties": {"name": {"const": "look_up_price"}, "arguments": arguments},
+        "required": ["name", "arguments"],
+        "additionalProperties": false,
+    })
+}
+
+fn measure(settings: &Settings, title: &str, tokens: u32, schema: Option<&Value>) {
+    let guest = guests::guest("components", "tool-loop");
+    let ours = Ours::start(settings, Serve::Handler(&guest));
+    let peer = Peer::start(settings, &[]);
     let mut alike = Alike::default();
-    compare(settings, &title, &[("the whole loop", Unit::Time)], |side, seed| {
-        let job = Job::new(seed, tokens);
+    compare(settings, title, &[("the whole loop", Unit::Time)], |side, seed| {
+        let job = Job::new(seed, tokens, schema);
         let begin = Instant::now();
         let (turns, usage) = match side {
             Side::Ours => beside(&ours.client, &job),
@@ -42,29 +78,40 @@ struct Job {
     system: String,
     outputs: Vec<String>,
     tokens: u32,
+    /// What each turn follows.
+    schema: Option<Value>,
 }
 
 impl Job {
-    fn new(seed: Seed, tokens: u32) -> Self {
+    fn new(seed: Seed, tokens: u32, schema: Option<&Value>) -> Self {
         let output = |call: u32| {
             let lines: String =
                 (1..=8).map(|n| format!("Item {} costs {} coins. ", call * 8 + n, n * 7 % 50)).collect();
             format!("look-up says: {lines}")
         };
-        Self { system: prompts::price_list(seed, 4), outputs: (0..CALLS).map(output).collect(), tokens }
+        Self {
+            system: prompts::price_list(seed, 4),
+            outputs: (0..CALLS).map(output).collect(),
+            tokens,
+            schema: schema.cloned(),
+        }
     }
 }
 
 /// One request to the component that runs the loop.
 fn beside(client: &Client, job: &Job) -> (Vec<String>, Usage) {
-    let body = json!({"system": job.system, "task": TASK, "outputs": job.outputs, "tokens": job.tokens});
+    let body = json!({
+        "system": job.system, "task": TASK, "outputs": job.outputs, "tokens": job.tokens, "schema": job.schema,
+    });
     let report = client.ask("/", &body);
     let turns = report["turns"].as_array().expect("turns");
     let text = |turn: &Value| turn["text"].as_str().expect("a text").to_owned();
     let completion = turns.iter().map(|turn| turn["tokens"].as_u64().expect("a number")).sum();
     // What was read and not generated; all of it was read once.
     let prompt = report["held"].as_u64().expect("a number") - completion;
-    (turns.iter().map(text).collect(), Usage { prompt, cached: 0, completion })
+    let turns: Vec<String> = turns.iter().map(text).collect();
+    check(job, &turns);
+    (turns, Usage { prompt, cached: 0, completion })
 }
 
 /// A request a turn, always to the slot that holds what came before.
@@ -72,7 +119,16 @@ fn resending(client: &Client, job: &Job) -> (Vec<String>, Usage) {
     let mut messages = vec![json!({"role": "system", "content": job.system}), json!({"role": "user", "content": TASK})];
     let (mut turns, mut usage) = (Vec::new(), Usage::default());
     for output in job.outputs.iter().map(Some).chain([None]) {
-        let mut request = client::request(&Value::Array(messages.clone()), job.tokens);
+        let messages_now = Value::Array(messages.clone());
+        let mut request = match &job.schema {
+            None => client::request(&messages_now, job.tokens),
+            Some(schema) => {
+                let mut request = client::open_request(&messages_now, job.tokens);
+                let schema = json!({"name": "call", "strict": true, "schema": schema});
+                request["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+                request
+            }
+        };
         request["cache_prompt"] = true.into();
         request["id_slot"] = 0.into();
         let (text, of_turn) = client.complete(&request);
@@ -81,7 +137,16 @@ fn resending(client: &Client, job: &Job) -> (Vec<String>, Usage) {
         messages.extend(output.map(|output| json!({"role": "user", "content": output})));
         turns.push(text);
     }
+    check(job, &turns);
     (turns, usage)
+}
+
+/// Turns by a schema are whole calls.
+fn check(job: &Job, turns: &[String]) {
+    for turn in turns.iter().filter(|_| job.schema.is_some()) {
+        let call: Value = serde_json::from_str(turn).unwrap_or_else(|error| panic!("no call, {error}: {turn}"));
+        assert!(call["arguments"]["include_delivery"].is_boolean(), "not by the schema: {turn}");
+    }
 }
 
 /// How many turns have the same text on both sides. Both are as long, but other
