@@ -87,6 +87,8 @@ fn offer(value: Option<&Value>, granted: &dyn Fn() -> Vec<tools::Tool>) -> Resul
             Entry::Mcp(list) => {
                 offer.tools.extend(list.callable().map(|tool| (tool, part.place().to_owned())));
                 offer.lists.push(list);
+                // Before more of them are read: each can have all the tools that there are.
+                refuse_what_is_twice(&offer.tools, &offer.lists)?;
             }
         }
         offer.echo.push(echo);
