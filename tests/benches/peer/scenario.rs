@@ -16,12 +16,13 @@ pub(crate) const BRANCHES: u32 = tree::BRANCHES;
 type Scenario = fn(&Settings);
 
 /// All of them by name, in the order in which they are run.
-pub(crate) const ALL: [(&str, Scenario); 8] = [
+pub(crate) const ALL: [(&str, Scenario); 9] = [
     ("decode", streams::one),
     ("first-token", first_token::run),
     ("streams", streams::many),
     ("json", json::run),
     ("agent", agent::run),
+    ("agent-afresh", agent::run_afresh),
     ("agent-calls", agent::run_by_schema),
     ("tree", tree::run),
     ("growth", growth::run),

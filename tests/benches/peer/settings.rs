@@ -7,7 +7,7 @@ use crate::scenario;
 
 const USAGE: &str = "\
 cargo xtask bench peer -- [OPTIONS]
-  --only NAME[,NAME]   of these: decode, first-token, streams, json, agent, agent-calls, tree, growth
+  --only NAME[,NAME]   of these: decode, first-token, streams, json, agent, agent-afresh, agent-calls, tree, growth
   --rounds N           rounds that count, after one that warms up [5]
   --tokens N           tokens of an answer [128]; a turn of the agent has a quarter, a branch of the tree half
   --streams N[,N]      numbers of streams [1,4,8,16]

@@ -21,7 +21,17 @@ pub(crate) fn run(settings: &Settings) {
     let tokens = (settings.tokens / 4).max(1);
     let title =
         format!("An agent with {CALLS} tool calls, {tokens} tokens a turn; the peer is sent all of it each time");
-    measure(settings, &title, tokens, None);
+    measure(settings, &title, &Turns { tokens, schema: None, kept: Kept::Slot });
+}
+
+/// The same beside a server that keeps nothing between requests.
+pub(crate) fn run_afresh(settings: &Settings) {
+    let tokens = (settings.tokens / 4).max(1);
+    let title = format!(
+        "An agent with {CALLS} tool calls, {tokens} tokens a turn; the peer keeps nothing between requests \
+         (cache_prompt: false)"
+    );
+    measure(settings, &title, &Turns { tokens, schema: None, kept: Kept::Nothing });
 }
 
 /// Turns that are calls of a tool, held to its schema on both sides. What the schema leaves
@@ -29,7 +39,25 @@ pub(crate) fn run(settings: &Settings) {
 pub(crate) fn run_by_schema(settings: &Settings) {
     let title =
         format!("An agent with {CALLS} tool calls, each by the tool's schema; the peer is sent all of it each time");
-    measure(settings, &title, MOST, Some(&call_schema()));
+    measure(settings, &title, &Turns { tokens: MOST, schema: Some(call_schema()), kept: Kept::Slot });
+}
+
+/// What the turns are on both sides, and what the peer keeps between them.
+struct Turns {
+    tokens: u32,
+    schema: Option<Value>,
+    kept: Kept,
+}
+
+/// What the peer has of what came before.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// Its own cache: each request goes to the slot that holds the conversation, and
+    /// nobody else uses it.
+    Slot,
+    /// Nothing, as with a server without such a cache, or with one that others have
+    /// filled meanwhile.
+    Nothing,
 }
 
 /// More than a call by the schema has.
@@ -55,20 +83,20 @@ fn call_schema() -> Value {
     })
 }
 
-fn measure(settings: &Settings, title: &str, tokens: u32, schema: Option<&Value>) {
+fn measure(settings: &Settings, title: &str, turns: &Turns) {
     let guest = guests::guest("components", "tool-loop");
     let ours = Ours::start(settings, Serve::Handler(&guest));
     let peer = Peer::start(settings, &[]);
     let mut alike = Alike::default();
     compare(settings, title, &[("the whole loop", Unit::Time)], |side, seed| {
-        let job = Job::new(seed, tokens, schema);
+        let job = Job::new(seed, turns);
         let begin = Instant::now();
-        let (turns, usage) = match side {
+        let (texts, usage) = match side {
             Side::Ours => beside(&ours.client, &job),
             Side::Peer => resending(&peer.client, &job),
         };
         let took = begin.elapsed().as_secs_f64();
-        alike.note(side, seed, turns);
+        alike.note(side, seed, texts);
         Turn { figures: vec![took * 1e3], usage }
     });
     println!("turns with the same text on both sides: {} of {}", alike.same, alike.all);
@@ -80,10 +108,11 @@ struct Job {
     tokens: u32,
     /// What each turn follows.
     schema: Option<Value>,
+    kept: Kept,
 }
 
 impl Job {
-    fn new(seed: Seed, tokens: u32, schema: Option<&Value>) -> Self {
+    fn new(seed: Seed, turns: &Turns) -> Self {
         let output = |call: u32| {
             let lines: String =
                 (1..=8).map(|n| format!("Item {} costs {} coins. ", call * 8 + n, n * 7 % 50)).collect();
@@ -92,8 +121,9 @@ impl Job {
         Self {
             system: prompts::price_list(seed, 4),
             outputs: (0..CALLS).map(output).collect(),
-            tokens,
-            schema: schema.cloned(),
+            tokens: turns.tokens,
+            schema: turns.schema.clone(),
+            kept: turns.kept,
         }
     }
 }
@@ -129,7 +159,7 @@ fn resending(client: &Client, job: &Job) -> (Vec<String>, Usage) {
                 request
             }
         };
-        request["cache_prompt"] = true.into();
+        request["cache_prompt"] = matches!(job.kept, Kept::Slot).into();
         request["id_slot"] = 0.into();
         let (text, of_turn) = client.complete(&request);
         usage = usage.plus(of_turn);
