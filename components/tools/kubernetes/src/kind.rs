@@ -139,6 +139,10 @@ mod tests {
         }
         assert_eq!(Kind::named("deploy").unwrap().path(None), "/apis/apps/v1/deployments");
         assert_eq!(Kind::named("node").unwrap().scope, Scope::Cluster);
+        // By its full name it is the same, and what is not known may be in no namespace.
+        assert_eq!(Kind::named("storageclasses.v1.storage.k8s.io").unwrap().scope, Scope::Cluster);
+        assert!(Kind::named("clusterroles.v1.rbac.authorization.k8s.io").unwrap().may_be_of_cluster());
+        assert!(!Kind::named("pods").unwrap().may_be_of_cluster());
         let custom = Kind::named("certificates.v1.cert-manager.io").unwrap();
         assert_eq!(custom.path(Some("a")), "/apis/cert-manager.io/v1/namespaces/a/certificates");
         for bad in
