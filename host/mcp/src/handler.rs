@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::ask::{Abilities, Hear, Inquiry, Severity};
 
@@ -25,7 +25,6 @@ pub(crate) struct Handler {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
     /// Calls that go on, by what their progress is told with.
     calls: Mutex<HashMap<ProgressToken, Arc<dyn Hear>>>,
@@ -39,8 +38,8 @@ struct Shared {
     knows_tools: AtomicBool,
     /// Held while something is asked: a call is asked one thing at a time.
     asking: tokio::sync::Mutex<()>,
-    /// What is asked or waits to be.
-    asked: AtomicUsize,
+    /// Room for what is asked or waits to be.
+    questions: Semaphore,
 }
 
 /// How many questions of a server may wait.
@@ -49,19 +48,19 @@ const MOST_ASKED: usize = 16;
 /// How many tools may be listed over a connection before it is given up.
 const MOST_LISTED: usize = 8192;
 
-/// A question that waits, while it does.
-struct Waiting<'s>(&'s AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 impl Handler {
     /// Of a connection whose calls can be asked this.
     pub(crate) fn new(abilities: Abilities) -> Self {
-        Self { abilities, shared: Arc::default() }
+        let shared = Shared {
+            calls: Mutex::default(),
+            alone: Mutex::default(),
+            changed: Arc::default(),
+            listed: AtomicUsize::new(0),
+            knows_tools: AtomicBool::new(false),
+            asking: tokio::sync::Mutex::default(),
+            questions: Semaphore::new(MOST_ASKED),
+        };
+        Self { abilities, shared: Arc::new(shared) }
     }
 
     /// Whether the tools were listed over this connection.
@@ -103,20 +102,16 @@ impl Handler {
         params: &Q,
         context: &RequestContext<RoleClient>,
     ) -> Result<A, ErrorData> {
-        let waiting = Waiting(&self.shared.asked);
-        if self.shared.asked.fetch_add(1, Ordering::AcqRel) >= MOST_ASKED {
-            return Err(ErrorData::invalid_request(format!("{MOST_ASKED} questions wait already"), None));
-        }
+        let full = |_| ErrorData::invalid_request(format!("{MOST_ASKED} questions wait already"), None);
+        let _room = self.shared.questions.try_acquire().map_err(full)?;
         let asking = async {
             let _alone = self.shared.asking.lock().await;
             self.ask_now(inquiry, params).await
         };
-        let reply = tokio::select! {
+        tokio::select! {
             reply = asking => reply,
             () = context.ct.cancelled() => Err(ErrorData::invalid_request("the question was taken back", None)),
-        };
-        drop(waiting);
-        reply
+        }
     }
 
     async fn ask_now<Q: Serialize, A: DeserializeOwned>(&self, inquiry: Inquiry, params: &Q) -> Result<A, ErrorData> {

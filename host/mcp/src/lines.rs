@@ -219,12 +219,10 @@ impl Taken {
         }
     }
 
-    /// Gives it back after a call that was given up.
+    /// Gives it back after a call that was given up. One that the call had to itself ends,
+    /// since the server may still be at it.
     pub(crate) fn give_back_late(self) {
         self.line.late.fetch_add(1, Ordering::AcqRel);
-        if let Some(own) = self.own {
-            own.give_back();
-        }
     }
 
     /// Has no other call use it.

@@ -153,18 +153,11 @@ impl Server {
         // knows once it has listed the tools.
         self.know_tools(&line).await?;
         let result = call(&line, asked, hear).await;
-        // What is still at a call, or broken, is not for another one.
-        let is_usable = match &result {
-            Ok(_) => true,
-            Err(ServerError::Late(_)) => abilities.is_empty(),
-            Err(error) => !error.ends_connection(),
-        };
-        match (is_usable, &result) {
-            (true, Ok(_)) => line.give_back(),
-            // Nothing comes of it for too long, or for too many.
-            (true, Err(ServerError::Late(_))) => line.give_back_late(),
-            (true, Err(_)) => line.give_back(),
-            (false, _) => line.end(),
+        match &result {
+            // What is still at a call is not for another one that has it to itself.
+            Err(ServerError::Late(_)) => line.give_back_late(),
+            Err(error) if error.ends_connection() => line.end(),
+            _ => line.give_back(),
         }
         result
     }
@@ -173,8 +166,7 @@ impl Server {
         if line.service().knows_tools() {
             return Ok(());
         }
-        list(line).await?;
-        Ok(())
+        self.listed(line).await.map(drop)
     }
 
     async fn list(&self, who: &Who) -> Result<Arc<Line>, ServerError> {
@@ -185,21 +177,41 @@ impl Server {
 
     /// Asks for the tools over a connection.
     async fn renew(&self, line: &Line) -> Result<(), ServerError> {
-        let listed = list(line).await?;
+        let listed = self.listed(line).await?;
         for (tool, fault) in &listed.left_out {
             tracing::warn!(server = self.name, tool, "a tool is left out: {fault}");
         }
         if listed.is_cut {
             tracing::warn!(server = self.name, "only the first {MOST_TOOLS} tools are used");
         }
-        let is_allowed = |tool: &Tool| self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&*tool.name));
-        let tools = listed.tools.into_iter().filter(is_allowed).map(|tool| (tool.name.to_string(), tool));
-        let tools: BTreeMap<String, Tool> = tools.collect();
+        let tools = listed.tools;
         for missing in self.allowed.iter().flatten().filter(|name| !tools.contains_key(*name)) {
             tracing::warn!(server = self.name, tool = missing, "the server has no such tool");
         }
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools);
         Ok(())
+    }
+
+    /// Asks for all tools over a connection. No more is held of a list than what can be
+    /// offered, however long a server makes it.
+    async fn listed(&self, service: &crate::connect::Service) -> Result<Listed, ServerError> {
+        let is_allowed = |tool: &Tool| self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&*tool.name));
+        let listing = async {
+            let (mut listed, mut cursor) = (Listed::default(), None);
+            for _ in 0..MOST_PAGES {
+                let page = PaginatedRequestParams::default().with_cursor(cursor);
+                let page = service.list_tools(Some(page)).await.map_err(ServerError::of_request)?;
+                service.service().note_tools(page.tools.len());
+                page.tools.into_iter().filter(is_allowed).for_each(|tool| listed.add(tool));
+                match page.next_cursor {
+                    Some(next) if !listed.is_cut => cursor = Some(next),
+                    _ => return Ok(listed),
+                }
+            }
+            listed.is_cut = true;
+            Ok(listed)
+        };
+        tokio::time::timeout(LISTING, listing).await.unwrap_or(Err(ServerError::Late(LISTING)))
     }
 
     fn way(&self, who: &Who) -> Way {
@@ -210,7 +222,8 @@ impl Server {
 /// The tools of a server that can be offered.
 #[derive(Default)]
 struct Listed {
-    tools: Vec<Tool>,
+    /// By their names there.
+    tools: BTreeMap<String, Tool>,
     /// Some that cannot, and why not.
     left_out: Vec<(String, String)>,
     /// Whether there are more than are used.
@@ -218,44 +231,20 @@ struct Listed {
 }
 
 impl Listed {
-    /// Takes what can be offered of a page. No more is held of a list than this, however
-    /// long a server makes it.
-    fn add(&mut self, page: Vec<Tool>) {
-        for tool in page {
-            match fault(&tool) {
-                Some(fault) if self.left_out.len() < MOST_TOLD => {
-                    self.left_out.push((shortened(&tool.name), fault));
-                }
-                Some(_) => {}
-                None if self.tools.len() >= MOST_TOOLS => self.is_cut = true,
-                None => self.tools.push(tool),
+    fn add(&mut self, tool: Tool) {
+        match fault(&tool) {
+            Some(fault) if self.left_out.len() < MOST_TOLD => {
+                self.left_out.push((shortened(&tool.name), fault));
             }
+            Some(_) => {}
+            None if self.tools.len() >= MOST_TOOLS => self.is_cut = true,
+            None => drop(self.tools.insert(tool.name.to_string(), tool)),
         }
     }
 }
 
 /// How many tools that are left out are named in the log.
 const MOST_TOLD: usize = 8;
-
-/// Asks for all tools over a connection.
-async fn list(service: &crate::connect::Service) -> Result<Listed, ServerError> {
-    let listing = async {
-        let (mut listed, mut cursor) = (Listed::default(), None);
-        for _ in 0..MOST_PAGES {
-            let page = PaginatedRequestParams::default().with_cursor(cursor);
-            let page = service.list_tools(Some(page)).await.map_err(ServerError::of_request)?;
-            service.service().note_tools(page.tools.len());
-            listed.add(page.tools);
-            match page.next_cursor {
-                Some(next) if !listed.is_cut => cursor = Some(next),
-                _ => return Ok(listed),
-            }
-        }
-        listed.is_cut = true;
-        Ok(listed)
-    };
-    tokio::time::timeout(LISTING, listing).await.unwrap_or(Err(ServerError::Late(LISTING)))
-}
 
 /// Why a tool cannot be offered.
 fn fault(tool: &Tool) -> Option<String> {

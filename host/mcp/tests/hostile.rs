@@ -9,7 +9,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -70,6 +70,11 @@ impl Hostile {
 
     /// The same server, for a client that sends a token.
     fn known(&self, timeout: Duration) -> (Arc<Server>, Who) {
+        self.known_for(timeout, None)
+    }
+
+    /// For one that uses these tools only.
+    fn known_for(&self, timeout: Duration, tools: Option<BTreeSet<String>>) -> (Arc<Server>, Who) {
         let url: url::Url = self.url.parse().unwrap();
         let (resolver, admit) = (Arc::new(SystemResolver::default()), Arc::new(ConnectionLimit::new(64, 64)));
         let gate = Gate::new(GateConfig::default(), resolver, admit, EgressMetrics::default()).unwrap();
@@ -79,7 +84,7 @@ impl Hostile {
         let server = Server::new(Settings {
             name: "hostile".to_owned(),
             endpoint: Endpoint::Remote(remote),
-            tools: None,
+            tools,
             timeout,
             message_bytes: 1 << 20,
         });
@@ -229,6 +234,18 @@ async fn a_list_without_an_end_has_one() {
     assert!(!tools.is_empty() && tools.len() <= 128, "{}", tools.len());
     assert!(tools.keys().all(|name| name.starts_with("good")), "{:?}", tools.keys());
     assert!(hostile.count("tools/list") <= 64, "{}", hostile.count("tools/list"));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_named_is_found_behind_more_than_are_used() {
+    let hostile = Hostile::start(|method, _, _| {
+        let tools = || (0..300).map(|at| tool(&format!("t{at}"))).collect::<Vec<_>>();
+        beginning(method).unwrap_or_else(|| Doing::Result(json!({"tools": tools()})))
+    })
+    .await;
+    let (server, who) = hostile.known_for(MINUTE, Some(BTreeSet::from(["t299".to_owned()])));
+    server.start(who).await.unwrap();
+    assert!(server.tools().keys().eq(["t299"]), "{:?}", server.tools().keys());
 }
 
 #[tokio::test]
