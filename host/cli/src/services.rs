@@ -27,6 +27,17 @@ pub(crate) struct Outside {
     pub(crate) credentials: Credentials,
 }
 
+/// A way to servers outside, for so many connections at a time.
+///
+/// # Errors
+/// The system has no certificates to trust.
+pub(crate) fn gate(networks: Networks, connections: usize, metrics: EgressMetrics) -> anyhow::Result<Gate> {
+    let admit = Arc::new(ConnectionLimit::new(connections, connections));
+    let config = GateConfig { networks, ..GateConfig::default() };
+    Gate::new(config, Arc::new(SystemResolver::default()), admit, metrics)
+        .context("the way to servers outside cannot be opened")
+}
+
 /// See the module.
 #[derive(Clone)]
 pub(crate) struct Services {
@@ -64,11 +75,7 @@ impl Services {
     pub(crate) fn open_gate(&self) -> anyhow::Result<()> {
         if self.gate.get().is_none() {
             // What each tenant may have is a quota of its own.
-            let admit = Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS));
-            let (resolver, metrics) = (Arc::new(SystemResolver::default()), self.egress.clone());
-            let config = GateConfig { networks: self.outside.networks.clone(), ..GateConfig::default() };
-            let gate =
-                Gate::new(config, resolver, admit, metrics).context("the way to servers outside cannot be opened")?;
+            let gate = gate(self.outside.networks.clone(), CONNECTIONS, self.egress.clone())?;
             // Somebody else may have made one meanwhile.
             let _ = self.gate.set(gate);
         }

@@ -111,8 +111,7 @@ fn plan(args: &ServeArgs, opened: &Opened, needs: &Needs) -> anyhow::Result<Plan
     for file in &opened.files {
         plan = plan.read_if_there(folder(file));
     }
-    let issuers = opened.issuers.files.iter().map(PathBuf::as_path);
-    for place in opened.outside.credentials.files().chain(issuers).flat_map(credentials::places) {
+    for place in opened.outside.credentials.files().chain(opened.tenancy.key_files()).flat_map(credentials::places) {
         plan = plan.read_if_there(place);
     }
     let cache = match serve::cache(&args.code) {

@@ -1,6 +1,6 @@
 //! What the operator says of an authorization server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use url::Url;
 
@@ -37,6 +37,23 @@ pub enum Keys {
     At(Url),
     /// In a file of this machine.
     File(PathBuf),
+}
+
+impl Keys {
+    /// Whether somebody elsewhere is asked for them.
+    #[must_use]
+    pub fn are_elsewhere(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
+    /// The file that they are in.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Discovered | Self::At(_) => None,
+        }
+    }
 }
 
 /// Whose a request with a token is.

@@ -19,5 +19,5 @@ mod tokens;
 
 pub use fetch::FetchError;
 pub use issuer::{Issuer, Keys, Whose};
-pub use metadata::{Challenge, Fault, WELL_KNOWN};
+pub use metadata::{Fault, WELL_KNOWN};
 pub use tokens::{Refused, Tokens};

@@ -8,11 +8,6 @@ use crate::tokens::Tokens;
 /// section 3.1).
 pub const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// What a refusal says of how to do better: the value of `WWW-Authenticate` (RFC 6750,
-/// section 3; RFC 9728, section 5.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge(pub String);
-
 /// What is wrong with a token that was sent (RFC 6750, section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -52,9 +47,10 @@ impl Tokens {
     }
 
     /// What a client is told that asked for a path and was refused, if tokens are taken
-    /// there; without a fault it has shown nothing.
+    /// there: the value of `WWW-Authenticate` (RFC 6750, section 3; RFC 9728, section 5.1).
+    /// Without a fault it has shown nothing.
     #[must_use]
-    pub fn challenge(&self, path: &str, fault: Option<Fault>) -> Option<Challenge> {
+    pub fn challenge(&self, path: &str, fault: Option<Fault>) -> Option<String> {
         let is_below = |of: &str| {
             let of = of.trim_end_matches('/');
             path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -73,7 +69,7 @@ impl Tokens {
         if !known.issuer.scopes.is_empty() {
             text += &format!(", scope=\"{}\"", known.issuer.scopes.join(" "));
         }
-        Some(Challenge(text))
+        Some(text)
     }
 }
 
@@ -111,7 +107,7 @@ mod tests {
     #[test]
     fn the_nearest_resource_is_named_in_a_challenge() {
         let tokens = tokens(&["https://nala.example/", "https://nala.example/mcp"]);
-        let challenge = |path: &str, fault| tokens.challenge(path, fault).unwrap().0;
+        let challenge = |path: &str, fault| tokens.challenge(path, fault).unwrap();
         let own = "Bearer resource_metadata=\"https://nala.example/.well-known/oauth-protected-resource";
         assert_eq!(challenge("/mcp", None), format!("{own}/mcp\", scope=\"tools\""));
         assert_eq!(challenge("/mcp2", None), format!("{own}\", scope=\"tools\""));

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::claims::{self, Claims};
 use crate::fetch;
-use crate::issuer::{Issuer, Keys, Whose};
+use crate::issuer::{Issuer, Whose};
 use crate::keys::SigningKey;
 use crate::provider;
 
@@ -160,7 +160,7 @@ impl Known {
     }
 
     async fn follow(&self, egress: Option<&Egress>) {
-        let again = if matches!(self.issuer.keys, Keys::File(_)) { FILE_AGAIN } else { AGAIN };
+        let again = if self.issuer.keys.are_elsewhere() { AGAIN } else { FILE_AGAIN };
         let mut retry = RETRY.0;
         let mut told = None;
         loop {

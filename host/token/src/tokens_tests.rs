@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
@@ -5,6 +7,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyP
 use serde_json::{Value, json};
 
 use super::*;
+use crate::issuer::Keys;
 
 const ISSUER: &str = "https://auth.example/realms/x";
 const AUDIENCE: &str = "https://nala.example/mcp";
@@ -72,8 +75,6 @@ fn issuer(file: PathBuf) -> Issuer {
         scopes: vec!["tools".to_owned()],
     }
 }
-
-use std::path::PathBuf;
 
 /// An issuer whose keys are in a file, and what keeps the file.
 async fn known(signers: &[(&str, &Signer)]) -> (Tokens, tempfile::TempDir) {

@@ -21,8 +21,9 @@ pub(crate) struct Account {
     /// Who shares beginnings of texts and saved sessions. Made by the host, of what no
     /// guest can choose.
     pub(crate) scope: Arc<str>,
-    /// What its answers have sent.
-    pub(crate) outflow: Outflow,
+    /// What its answers have sent, where others have a part in the machine who would
+    /// notice.
+    pub(crate) outflow: Option<Outflow>,
 }
 
 /// Something that is held on an account, until it is dropped.
@@ -69,18 +70,14 @@ impl Account {
         let meter = tenant.meter(app);
         // Neither name can hold a zero, so no two pairs come to the same.
         let scope = format!("{}\0{app}", tenant.name()).into();
-        Self { tenant, component, meter, scope, outflow: Outflow::default() }
+        let outflow = (!tenant.name().is_local()).then(Outflow::default);
+        Self { tenant, component, meter, scope, outflow }
     }
 
     /// That of the one owner of a machine, for tests.
     #[cfg(test)]
     pub(crate) fn sole() -> Self {
         Self::new(Tenant::sole(), Tenant::sole(), "app")
-    }
-
-    /// Whether others have a part in the machine, who would notice what this one does.
-    pub(crate) fn is_one_of_several(&self) -> bool {
-        !self.tenant.name().is_local()
     }
 
     /// The tenant as the engine knows it.

@@ -81,8 +81,8 @@ impl Body for ResponseBody {
             Some(Ok(frame)) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
                 this.account.meter.add(Counter::BytesOut, bytes);
-                if this.account.is_one_of_several() {
-                    let wait = this.account.outflow.sent(bytes, Instant::now());
+                if let Some(outflow) = &this.account.outflow {
+                    let wait = outflow.sent(bytes, Instant::now());
                     this.held_back = (!wait.is_zero()).then(|| Box::pin(tokio::time::sleep(wait)));
                 }
                 return Poll::Ready(Some(Ok(frame)));

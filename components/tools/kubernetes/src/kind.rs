@@ -73,9 +73,8 @@ impl Kind {
         let is_meant = |(plural, kind, _, short, _): &&Row| {
             *plural == name || kind.eq_ignore_ascii_case(&name) || short.contains(&name.as_str())
         };
-        if let Some((plural, singular, base, _, scope)) = KNOWN.iter().find(is_meant) {
-            let (base, plural) = ((*base).to_owned(), (*plural).to_owned());
-            return Ok(Self { base, plural, singular: Some(singular), scope: *scope });
+        if let Some(row) = KNOWN.iter().find(is_meant) {
+            return Ok(Self::known(row));
         }
         let mut parts = name.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {
@@ -84,12 +83,10 @@ impl Kind {
             {
                 let base = format!("/apis/{group}/{version}");
                 // One that is known is the same by this name.
-                match KNOWN.iter().find(|(known, _, of, ..)| *known == plural && *of == base) {
-                    Some((_, singular, _, _, scope)) => {
-                        Ok(Self { base, plural: plural.to_owned(), singular: Some(singular), scope: *scope })
-                    }
-                    None => Ok(Self { base, plural: plural.to_owned(), singular: None, scope: Namespaced }),
-                }
+                let known = KNOWN.iter().find(|(known, _, of, ..)| *known == plural && *of == base);
+                let custom =
+                    || Self { base: base.clone(), plural: plural.to_owned(), singular: None, scope: Namespaced };
+                Ok(known.map_or_else(custom, Self::known))
             }
             _ => {
                 let known: Vec<&str> = KNOWN.iter().map(|(plural, ..)| *plural).collect();
@@ -101,6 +98,11 @@ impl Kind {
                 ))
             }
         }
+    }
+
+    fn known((plural, singular, base, _, scope): &Row) -> Self {
+        let (base, plural) = ((*base).to_owned(), (*plural).to_owned());
+        Self { base, plural, singular: Some(singular), scope: *scope }
     }
 
     /// Whether it may be in no namespace, for all that is known of it here.

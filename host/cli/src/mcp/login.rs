@@ -1,10 +1,9 @@
 //! `nala-host mcp login`: somebody logs in at a server, in a browser.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use nala_egress::{AllowList, ConnectionLimit, EgressMetrics, Gate, GateConfig, Owner, SystemResolver};
+use nala_egress::{AllowList, EgressMetrics, Networks, Owner};
 use nala_manifest::{Application, McpEndpoint};
 use nala_mcp::{Login, LoginError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -15,9 +14,13 @@ use crate::application::servers::{self, Logins};
 use crate::application::{Chosen, dotenv::DotEnv};
 use crate::args::LoginArgs;
 use crate::console::{Console, Help};
+use crate::services;
 
 /// How long somebody has to log in.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Connections that a login takes at most.
+const CONNECTIONS: usize = 64;
 
 /// The longest request of a browser that is read, in bytes.
 const LONGEST: u64 = 16 << 10;
@@ -57,7 +60,8 @@ pub(super) fn main(args: &LoginArgs, console: Console) -> anyhow::Result<()> {
             scopes: args.scopes.clone(),
             challenge: None,
         };
-        let egress = gate()?.egress(Owner::new("", args.server.as_str()), everywhere(&url)?);
+        let egress = services::gate(Networks::default(), CONNECTIONS, EgressMetrics::default())?
+            .egress(Owner::new("", args.server.as_str()), everywhere(&url)?);
         let visit = |page: Url| async move {
             check_page(&page)?;
             let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
@@ -84,12 +88,6 @@ fn explain(error: LoginError) -> anyhow::Error {
         }
     };
     Help { what: error.to_string(), help: help.to_owned() }.into()
-}
-
-fn gate() -> anyhow::Result<Gate> {
-    let (resolver, admit) = (Arc::new(SystemResolver::default()), Arc::new(ConnectionLimit::new(64, 64)));
-    Gate::new(GateConfig::default(), resolver, admit, EgressMetrics::default())
-        .context("the way to servers outside cannot be opened")
 }
 
 /// Whoever logs in by hand decides where; what is on this machine counts only if the server

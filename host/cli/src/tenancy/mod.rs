@@ -8,6 +8,7 @@ mod reload;
 mod tokens;
 mod usage;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use http::request::Parts;
@@ -62,32 +63,42 @@ impl Tenancy {
         directory.identify(&shown).map(Identified::Declared).map_err(refused)
     }
 
+    /// The issuers whose tokens are taken.
+    fn tokens(&self) -> Option<&Tokens> {
+        match self {
+            Self::Sole(_) => None,
+            Self::Declared(_, tokens) => Some(tokens),
+        }
+    }
+
+    /// Whether somebody elsewhere is asked for the keys by which tokens are signed.
+    pub(crate) fn asks_issuers(&self) -> bool {
+        self.tokens().is_some_and(tokens::reach_out)
+    }
+
+    /// The files with such keys.
+    pub(crate) fn key_files(&self) -> impl Iterator<Item = &Path> {
+        self.tokens().into_iter().flat_map(Tokens::issuers).filter_map(|issuer| issuer.keys.file())
+    }
+
     /// Begins to fetch the keys by which tokens are signed, if there is anybody whose tokens
     /// are taken.
     ///
     /// # Errors
     /// The system has no certificates to trust.
     pub(crate) fn follow_issuers(&self, outside: &Outside) -> anyhow::Result<Option<JoinHandle<()>>> {
-        match self {
-            Self::Declared(_, tokens) if !tokens.is_empty() => tokens::follow(tokens, &outside.networks).map(Some),
-            _ => Ok(None),
-        }
+        let tokens = self.tokens().filter(|tokens| !tokens.is_empty());
+        tokens.map(|tokens| tokens::follow(tokens, &outside.networks)).transpose()
     }
 
     /// Answers what anybody may ask about where tokens come from, if that is asked.
     pub(crate) fn metadata(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
-        match self {
-            Self::Sole(_) => None,
-            Self::Declared(_, tokens) => tokens::metadata(tokens, &parts.method, parts.uri.path()),
-        }
+        tokens::metadata(self.tokens()?, &parts.method, parts.uri.path())
     }
 
     /// What a client that was refused is told of how to get in (`WWW-Authenticate`).
     pub(crate) fn challenge(&self, path: &str, error: &HostError) -> Option<HeaderValue> {
-        match self {
-            Self::Sole(_) => None,
-            Self::Declared(_, tokens) => tokens::challenge(tokens, path, error),
-        }
+        tokens::challenge(self.tokens()?, path, error)
     }
 
     /// Whether there is a tenant of this name.
@@ -190,8 +201,6 @@ fn without_prefix(uri: &Uri, prefix: usize) -> Result<Uri, HostError> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use http::Request;
     use nala_manifest::operator::Operator;
 

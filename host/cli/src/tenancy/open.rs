@@ -60,19 +60,8 @@ pub(crate) struct Opened {
     pub(crate) state: Option<PathBuf>,
     /// The files that were read, and are read again.
     pub(crate) files: Vec<PathBuf>,
-    /// What reading the keys of tokens' issuers takes.
-    pub(crate) issuers: Issuers,
     /// Follows the file, and keeps the books.
     pub(crate) follow: Option<Follow>,
-}
-
-/// What of the machine the keys of tokens' issuers are read by.
-#[derive(Debug, Default)]
-pub(crate) struct Issuers {
-    /// Whether somebody elsewhere is asked for them.
-    reach_out: bool,
-    /// Files with keys.
-    pub(crate) files: Vec<PathBuf>,
 }
 
 /// What is followed once the host serves.
@@ -122,7 +111,6 @@ impl Opened {
                 outside: Outside::default(),
                 state: args.state_dir.clone(),
                 files: Vec::new(),
-                issuers: Issuers::default(),
                 follow: None,
             });
         };
@@ -146,10 +134,6 @@ impl Opened {
     }
 
     fn declared(args: &ServeArgs, operator: Operator, doors: Doors, state: Option<PathBuf>) -> anyhow::Result<Self> {
-        let issuers = Issuers {
-            reach_out: tokens::reach_out(&operator.tokens),
-            files: tokens::files(&operator.tokens).map(Path::to_owned).collect(),
-        };
         let (books, totals) = state.as_deref().map(books).transpose()?.unzip();
         let files = operator.files().to_vec();
         let file = args.config.clone().unwrap_or_default();
@@ -197,7 +181,6 @@ impl Opened {
             withheld,
             state,
             files,
-            issuers,
             follow: Some(Follow { directory, reload, books }),
         })
     }
@@ -205,7 +188,7 @@ impl Opened {
     /// Whom components may reach that are not known yet, and the host itself.
     pub(crate) fn reach(&self) -> Connect {
         // What is deployed later says what it reaches, and is held to that.
-        if self.is_managed() || self.issuers.reach_out { Connect::Any } else { Connect::None }
+        if self.is_managed() || self.tenancy.asks_issuers() { Connect::Any } else { Connect::None }
     }
 
     /// Whether applications can be deployed while the host serves.

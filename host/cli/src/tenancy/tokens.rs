@@ -1,22 +1,19 @@
 //! Access tokens, joined to who is served: what the operator says of them, and what clients
 //! are told.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use anyhow::Context;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL,
     CONTENT_TYPE, HeaderValue,
 };
 use http::{Method, Response, StatusCode};
-use nala_egress::{
-    AllowList, ConnectionLimit, Egress, EgressMetrics, Gate, GateConfig, Networks, Owner, SystemResolver,
-};
+use nala_egress::{AllowList, Egress, EgressMetrics, Networks, Owner};
 use nala_http::{HostError, ResponseBody};
 use nala_manifest::operator::{TokenIssuer, TokenKeys, TokenOwner};
 use nala_token::{Fault, Issuer, Keys, Refused, Tokens, Whose};
 use url::Url;
+
+use crate::application::servers;
+use crate::services;
 
 /// Connections to issuers together.
 const CONNECTIONS: usize = 16;
@@ -45,16 +42,8 @@ pub(super) fn of(declared: &[TokenIssuer]) -> Tokens {
 }
 
 /// Whether somebody elsewhere is asked for keys.
-pub(super) fn reach_out(declared: &[TokenIssuer]) -> bool {
-    declared.iter().any(|one| !matches!(one.keys, TokenKeys::File(_)))
-}
-
-/// The files with keys.
-pub(super) fn files(declared: &[TokenIssuer]) -> impl Iterator<Item = &Path> {
-    declared.iter().filter_map(|one| match &one.keys {
-        TokenKeys::File(path) => Some(path.as_path()),
-        _ => None,
-    })
+pub(super) fn reach_out(tokens: &Tokens) -> bool {
+    tokens.issuers().any(|issuer| issuer.keys.are_elsewhere())
 }
 
 /// Begins to fetch the keys of all issuers, which goes on for as long as the host serves.
@@ -62,24 +51,13 @@ pub(super) fn files(declared: &[TokenIssuer]) -> impl Iterator<Item = &Path> {
 /// # Errors
 /// The system has no certificates to trust.
 pub(super) fn follow(tokens: &Tokens, networks: &Networks) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    let needs_way = |issuer: &Issuer| !matches!(issuer.keys, Keys::File(_));
-    let gate = match tokens.issuers().any(needs_way) {
-        true => Some(gate(networks)?),
-        false => None,
-    };
+    let open = || services::gate(networks.clone(), CONNECTIONS, EgressMetrics::default());
+    let gate = reach_out(tokens).then(open).transpose()?;
     let way = move |issuer: &Issuer| -> Option<Egress> {
         let allowed = allowed(issuer).ok()?;
         Some(gate.as_ref()?.egress(Owner::new("", "tokens"), allowed))
     };
     Ok(tokio::spawn(tokens.clone().follow(way)))
-}
-
-fn gate(networks: &Networks) -> anyhow::Result<Gate> {
-    let (resolver, admit) =
-        (Arc::new(SystemResolver::default()), Arc::new(ConnectionLimit::new(CONNECTIONS, CONNECTIONS)));
-    let config = GateConfig { networks: networks.clone(), ..GateConfig::default() };
-    Gate::new(config, resolver, admit, EgressMetrics::default())
-        .context("the way to those who give tokens cannot be opened")
 }
 
 /// The places that the operator has named, and anywhere that an issuer says its keys are.
@@ -90,7 +68,7 @@ fn allowed(issuer: &Issuer) -> anyhow::Result<AllowList> {
         Keys::At(url) => Some(url.clone()),
         Keys::File(_) => None,
     };
-    hosts.extend(named.map(|url| url.origin().ascii_serialization()));
+    hosts.extend(named.as_ref().map(servers::origin));
     Ok(AllowList::parse(&hosts)?)
 }
 
@@ -125,7 +103,7 @@ pub(super) fn challenge(tokens: &Tokens, path: &str, error: &HostError) -> Optio
         (_, StatusCode::UNAUTHORIZED) => Some(Fault::Invalid),
         _ => return None,
     };
-    HeaderValue::from_str(&tokens.challenge(path, fault)?.0).ok()
+    HeaderValue::from_str(&tokens.challenge(path, fault)?).ok()
 }
 
 /// Answers what is asked about where tokens come from, by anybody: who asks has none yet.

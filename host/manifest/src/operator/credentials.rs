@@ -241,12 +241,5 @@ fn header(name: &Spanned<String>, source: Source<'_>) -> Result<HeaderName, Erro
 
 /// The tenants of a list.
 fn named(tenants: &[Spanned<String>], roster: &Roster, source: Source<'_>) -> Result<BTreeSet<TenantName>, Error> {
-    let known: Vec<String> = roster.tenants().map(|tenant| tenant.name.to_string()).collect();
-    let one = |name: &Spanned<String>| {
-        roster.tenant(name.get_ref()).map(|tenant| tenant.name.clone()).ok_or_else(|| {
-            let message = format!("there is no tenant `{}`", name.get_ref());
-            error::at(source, name.span(), message, unknown::help(name.get_ref(), &known))
-        })
-    };
-    tenants.iter().map(one).collect()
+    tenants.iter().map(|name| unknown::tenant(name, roster, source)).collect()
 }

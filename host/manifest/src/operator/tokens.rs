@@ -114,7 +114,7 @@ fn one(
         }
     };
     let owner = match (raw.tenant, raw.tenant_claim) {
-        (Some(name), None) => TokenOwner::Tenant(tenant(&name, roster, source)?),
+        (Some(name), None) => TokenOwner::Tenant(unknown::tenant(&name, roster, source)?),
         (None, Some(claim)) if !claim.get_ref().is_empty() => TokenOwner::Claim(claim.into_inner()),
         _ => {
             let help = "write `tenant` for all of its tokens, or `tenant_claim`, the claim that names the tenant";
@@ -144,14 +144,6 @@ fn address(text: &Spanned<String>, source: Source<'_>) -> Result<Url, Error> {
         return Err(wrong("has a fragment".to_owned()));
     }
     Ok(url)
-}
-
-fn tenant(name: &Spanned<String>, roster: &Roster, source: Source<'_>) -> Result<TenantName, Error> {
-    let known = || roster.tenants().map(|tenant| tenant.name.to_string()).collect::<Vec<_>>();
-    roster.tenant(name.get_ref()).map(|tenant| tenant.name.clone()).ok_or_else(|| {
-        let message = format!("there is no tenant `{}`", name.get_ref());
-        error::at(source, name.span(), message, unknown::help(name.get_ref(), &known()))
-    })
 }
 
 /// A word of `scope` (RFC 6749, section 3.3).

@@ -1,5 +1,11 @@
 //! Keys and names that are not known, and what was probably meant.
 
+use nala_tenant::{Roster, TenantName};
+use toml::Spanned;
+
+use super::error::{self, Error};
+use super::source::Source;
+
 /// How alike two names must be, from 0 to 1, for one to be suggested.
 const ALIKE: f64 = 0.8;
 
@@ -16,6 +22,18 @@ pub(super) fn help(name: &str, known: &[String]) -> String {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("one of {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// The tenant that is named.
+///
+/// # Errors
+/// There is none of that name.
+pub(super) fn tenant(name: &Spanned<String>, roster: &Roster, source: Source<'_>) -> Result<TenantName, Error> {
+    roster.tenant(name.get_ref()).map(|tenant| tenant.name.clone()).ok_or_else(|| {
+        let known: Vec<String> = roster.tenants().map(|tenant| tenant.name.to_string()).collect();
+        let message = format!("there is no tenant `{}`", name.get_ref());
+        error::at(source, name.span(), message, help(name.get_ref(), &known))
+    })
 }
 
 /// What serde says of a field that it does not know: the field, and those that
